@@ -25,10 +25,10 @@ ALWAYS_QUICK = {"wheel", "producers", "verdict", "load", "turns"}
 
 
 def names() -> list[str]:
-    found = pkgutil.iter_modules(benchmarks.__path__)
+    modules = pkgutil.iter_modules(benchmarks.__path__)
     return sorted(
         module.name
-        for module in found
+        for module in modules
         if not module.name.startswith("_") and (not module.ispkg or (HERE / module.name / "__main__.py").exists())
     )
 

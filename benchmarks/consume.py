@@ -38,15 +38,15 @@ class Work(NamedTuple):
 
 
 def works() -> list[Work]:
-    found = []
+    work_list = []
     for size, value_bytes in SIZES.items():
         window = 8 if value_bytes >= MIB else 64
-        found += [
+        work_list += [
             Work(size, value_bytes, window=window, targets=TARGETS),
             Work(f"{size}, 8 connections", value_bytes, 8, window),
             Work(f"{size}, one in flight", value_bytes, window=1, targets={KFAKE: 1.0}),
         ]
-    return found
+    return work_list
 
 
 def fetch_frame(topic: str) -> bytes:

@@ -44,9 +44,9 @@ Case = tuple[str, Neighbours | None, int] | Attack
 
 def cases(quick: bool) -> list[Case]:
     counts = QUICK_COUNTS if quick else COUNTS
-    found: list[Case] = [("0 neighbours", None, 0)]
-    found += [(f"{count} x {kind.name}", kind, count) for kind in KINDS for count in counts]
-    return [*found, *ATTACKS]
+    neighbour_cases: list[Case] = [("0 neighbours", None, 0)]
+    neighbour_cases += [(f"{count} x {kind.name}", kind, count) for kind in KINDS for count in counts]
+    return [*neighbour_cases, *ATTACKS]
 
 
 def look(side: Side, case: Case, run_ms: int, quick: bool) -> Seen:

@@ -39,10 +39,10 @@ def main(argv: list[str]) -> int:
                 loaded[name].append(broker.resident_bytes() / 1e6)
         work = f"after {requests:,} requests of 1 KiB"
         report.add(compare("idle", LIMIT, "MB", idle[OURS], [IDLE_LIMIT_MB]))
-        for what, found in (("idle", idle), (work, loaded)):
+        for what, samples in (("idle", idle), (work, loaded)):
             for peer in started.names[1:]:
                 note = missing(started.reasons, peer)
-                report.add(compare(what, peer, "MB", found[OURS], found[peer], note=note))
+                report.add(compare(what, peer, "MB", samples[OURS], samples[peer], note=note))
         report.versions = {name: text for name, text in started.versions.items() if name != OURS}
     return end(report, chosen.json)
 

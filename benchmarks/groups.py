@@ -55,8 +55,8 @@ def find_coordinator(broker: Broker, group: str) -> Address:
     """Return the group coordinator as soon as there is one."""
     until = time.monotonic() + WAIT_S
     while True:
-        asked = frame(FIND_COORDINATOR, FIND_VERSION, key=group, key_type=0)
-        answer = ask(broker.address, FIND_COORDINATOR, FIND_VERSION, asked)
+        request = frame(FIND_COORDINATOR, FIND_VERSION, key=group, key_type=0)
+        answer = ask(broker.address, FIND_COORDINATOR, FIND_VERSION, request)
         if not answer.error_code:
             return answer.host, answer.port
         if time.monotonic() > until:
@@ -78,7 +78,7 @@ def join(group: str, member_id: str, metadata: bytes) -> bytes:
 
 
 def sync(group: str, generation: int, member_id: str, assignments: Sequence[str] = ()) -> bytes:
-    given = [{"member_id": each, "assignment": ASSIGNMENT} for each in assignments]
+    given = [{"member_id": member, "assignment": ASSIGNMENT} for member in assignments]
     values = {"group_id": group, "generation_id": generation, "member_id": member_id, "assignments": given}
     return frame(SYNC_GROUP, SYNC_VERSION, **values)
 
@@ -119,23 +119,23 @@ class Member:
         self._read += data
         if len(self._read) < 4 or len(self._read) < 4 + int.from_bytes(self._read[:4], "big"):
             return
-        answer, self._read, asked, self._asked = bytes(self._read), bytearray(), self._asked, -1
+        answer, self._read, api_key, self._asked = bytes(self._read), bytearray(), self._asked, -1
         error = int.from_bytes(answer[ERROR_AT : ERROR_AT + 2], "big", signed=True)
         if error in (REBALANCE_IN_PROGRESS, ILLEGAL_GENERATION):
             self.join()
         elif error:
             raise RuntimeError(f"a member is refused: error {error}")
-        elif asked == JOIN_GROUP:
+        elif api_key == JOIN_GROUP:
             joined: Any = decode_response(JOIN_GROUP, JOIN_VERSION, answer[4:])[1]
             self.id, self.generation = joined.member_id, joined.generation_id
             self.is_leader = joined.leader == self.id
-            members = [each.member_id for each in joined.members] if self.is_leader else []
+            members = [member.member_id for member in joined.members] if self.is_leader else []
             self._send(SYNC_GROUP, sync(self.group, self.generation, self.id, members))
-        elif asked == SYNC_GROUP:
+        elif api_key == SYNC_GROUP:
             self.is_synced = True
 
-    def _send(self, asked: int, request: bytes) -> None:
-        self._asked = asked
+    def _send(self, api_key: int, request: bytes) -> None:
+        self._asked = api_key
         self.socket.sendall(request)
 
 
@@ -172,7 +172,7 @@ class Members:
 
     def _is_settled(self, before: int) -> bool:
         first = self._members[0].generation
-        return first > before and all(each.is_idle and each.generation == first for each in self._members)
+        return first > before and all(member.is_idle and member.generation == first for member in self._members)
 
 
 class Idle:
@@ -210,10 +210,10 @@ def _asked(connection: socket.socket, api_key: int, version: int, request: bytes
         if not part:
             raise ConnectionError("the broker closed the connection")
         answer += part
-    found: Any = decode_response(api_key, version, answer[4:])[1]
-    if found.error_code:
-        raise RuntimeError(f"refused: {found.error_code!r}")
-    return found
+    response: Any = decode_response(api_key, version, answer[4:])[1]
+    if response.error_code:
+        raise RuntimeError(f"refused: {response.error_code!r}")
+    return response
 
 
 def measure_rebalance(report: Report, members: int, rounds: int) -> None:
@@ -259,10 +259,10 @@ def measure_week(report: Report, rounds: int) -> None:
             kafka.clock.advance(WEEK_MS)
             samples.append((time.perf_counter() - began) * 1000)
             consumer = Consumer(settings)
-            [found] = consumer.committed([place], timeout=WAIT_S)
+            [committed] = consumer.committed([place], timeout=WAIT_S)
             consumer.close()
-            if found.offset != OFFSET_INVALID:
-                raise RuntimeError(f"the offset has not expired: {found.offset}")
+            if committed.offset != OFFSET_INVALID:
+                raise RuntimeError(f"the offset has not expired: {committed.offset}")
     report.add(compare("a week, until an offset has expired", LIMIT, "ms", samples, [WEEK_LIMIT_MS]))
 
 

@@ -41,11 +41,11 @@ def verdict(recorded: Mapping[str, int] | None, counts: Mapping[str, int]) -> tu
     "")."""
     if recorded is None:
         return [], f"no record for Python {key()}: `python -m benchmarks guard --record` makes one"
-    expected, found = recorded.get(CALIBRATION, 0), counts[CALIBRATION]
-    if not expected / SAME_PYTHON <= found <= expected * SAME_PYTHON:
+    expected, counted = recorded.get(CALIBRATION, 0), counts[CALIBRATION]
+    if not expected / SAME_PYTHON <= counted <= expected * SAME_PYTHON:
         return (
             [],
-            f"the record is of another build of Python: {found:,} instructions for plain Python, not {expected:,}",
+            f"the record is of another build of Python: {counted:,} instructions for plain Python, not {expected:,}",
         )
     worse = [
         f"{name}: {counts[name]:,} instructions instead of {limit:,}, {counts[name] / limit - 1:+.1%}"

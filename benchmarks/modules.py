@@ -149,12 +149,12 @@ def measure(report: Report, chosen: Mapping[str, Sequence[str]], everything: boo
                 report.add(row)
         for name, modules in chosen.items():
             step(name)
-            found, note = Counts(), ""
+            counts, note = Counts(), ""
             try:
-                found = count(build(folder, modules))
+                counts = count(build(folder, modules))
             except (Missing, RuntimeError) as reason:
                 note = str(reason)
-            for row in rows(name, len(modules), all_compiled, found, note):
+            for row in rows(name, len(modules), all_compiled, counts, note):
                 report.add(row)
     return end(report, as_json)
 

@@ -43,18 +43,18 @@ class Work(NamedTuple):
 
 def works() -> list[Work]:
     """One thing is varied at a time; unless the name says otherwise: one connection, pipelined, acks=-1, RF 3."""
-    found = []
+    work_list = []
     for size, value_bytes in SIZES.items():
         window = 8 if value_bytes >= MIB else 64
         targets = FAST if value_bytes <= 1024 else LARGE
-        found += [
+        work_list += [
             Work(size, value_bytes, window=window, targets=targets),
             Work(f"{size}, 8 connections", value_bytes, connections=8, window=window),
             Work(f"{size}, acks=1", value_bytes, window=window, acks=1),
             Work(f"{size}, one in flight", value_bytes, window=1, targets={KFAKE: 1.0}),
         ]
     return [
-        *found,
+        *work_list,
         Work("100 B, one in flight, 8 connections", 100, window=1, connections=8),
         Work("100 B, RF 1", 100, replication=1),
         Work("1 KiB, RF 1", 1024, replication=1),

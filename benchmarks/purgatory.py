@@ -66,14 +66,14 @@ def arrivals(count: int, p50_ms: float, p75_ms: float, seed: int) -> list[list[i
     chance = random.Random(seed)
     mean = math.log(p50_ms)
     deviation = (math.log(p75_ms) - mean) / PERCENTILE_75
-    found: list[list[int]] = []
+    latencies: list[list[int]] = []
     at_ms = 0.0
     for _ in range(count):
         at_ms += chance.expovariate(RATE / 1000)
-        while len(found) <= at_ms:
-            found.append([])
-        found[-1].append(int(chance.lognormvariate(mean, deviation)))
-    return found
+        while len(latencies) <= at_ms:
+            latencies.append([])
+        latencies[-1].append(int(chance.lognormvariate(mean, deviation)))
+    return latencies
 
 
 def measure(count: int, p50_ms: float, p75_ms: float, seed: int) -> tuple[float, float]:

@@ -27,8 +27,8 @@ Result = dict[str, Any]
 def read(path: Path) -> list[Result]:
     """Return the results with rows that compare with a peer or a limit. The wheel's are of another shape, and on its
     own page."""
-    found = [json.loads(line) for line in path.read_text().splitlines() if line.startswith("{")]
-    return [result for result in found if result["rows"] and "work" in result["rows"][0]]
+    results = [json.loads(line) for line in path.read_text().splitlines() if line.startswith("{")]
+    return [result for result in results if result["rows"] and "work" in result["rows"][0]]
 
 
 def verdict(row: Result) -> str:

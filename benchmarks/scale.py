@@ -86,9 +86,9 @@ def await_records(address: Address, count: int) -> None:
     """Return when that many records are in the log of the frozen partition. Its watermark does not tell: the place of
     a further record, with acks=1, does."""
     until = time.monotonic() + 60
-    for asked in itertools.count():
+    for probes in itertools.count():
         answer = ask(address, 0, PRODUCE_VERSION, produce_frame("frozen", 0, record_batch(1), acks=1))
-        if answer.responses[0].partition_responses[0].base_offset - asked >= count:
+        if answer.responses[0].partition_responses[0].base_offset - probes >= count:
             return
         assert time.monotonic() < until, "the requests were not parked within a minute"
         time.sleep(0.05)

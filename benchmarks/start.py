@@ -134,15 +134,15 @@ def samples(rounds: int, step: Callable[[str], None]) -> tuple[dict[str, list[Ta
             starts[KAFKA] = lambda: start_kafka(box)
         except Unavailable as reason:
             reasons[KAFKA] = str(reason).splitlines()[0]
-        found: dict[str, list[Taken]] = {name: [] for name in starts}
+        taken_by_broker: dict[str, list[Taken]] = {name: [] for name in starts}
         for number, (name, start) in product(range(rounds + 1), starts.items()):
             step(name)
             if name == KAFKA and number > KAFKA_ROUNDS:
                 continue
             taken = start()
             if number:  # the first fills the page cache and writes the .pyc files
-                found[name].append(taken)
-    return found, reasons
+                taken_by_broker[name].append(taken)
+    return taken_by_broker, reasons
 
 
 def main(argv: list[str]) -> int:
@@ -150,12 +150,12 @@ def main(argv: list[str]) -> int:
     rounds, clusters = (3, 10) if chosen.quick else (9, 50)
     report = Report("start")
     with progress("start", 4 * (rounds + 1) + 2) as step:
-        found, reasons = samples(rounds, step)
+        taken_by_broker, reasons = samples(rounds, step)
         step("further clusters")
         further = further_clusters(clusters)
     work = "process start to first answer"
-    ms = {name: [one.ms for one in taken] for name, taken in found.items()}
-    cpu_ms = {name: [one.cpu_ms for one in taken] for name, taken in found.items()}
+    ms = {name: [one.ms for one in taken] for name, taken in taken_by_broker.items()}
+    cpu_ms = {name: [one.cpu_ms for one in taken] for name, taken in taken_by_broker.items()}
     report.add(compare(work, LIMIT, "ms", ms["ours"], [START_LIMIT_MS]))
     for what, unit, samples_of in ((work, "ms", ms), (f"{work}, CPU of the broker", "ms CPU", cpu_ms)):
         for peer in PEERS:

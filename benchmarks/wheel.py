@@ -172,28 +172,28 @@ class Bench:
 
 def verdicts(rows: list[Row]) -> Iterator[str]:
     """The targets the wheel was built for, and whether this run met them."""
-    found = {(row["workload"], row["library"], row["pending"]): row for row in rows if row["ns_per_op"]}
+    by_key = {(row["workload"], row["library"], row["pending"]): row for row in rows if row["ns_per_op"]}
     for workload, library in itertools.product(("cancel", "cancel-random"), LIBRARIES[:2]):
-        ours = found.get((workload, library, 1_000_000))
+        ours = by_key.get((workload, library, 1_000_000))
         about = f"{workload}, {library}:"
         if ours is None:
             if any((row["workload"], row["library"]) == (workload, library) for row in rows):
                 yield f"{about} NOT MEASURED at 1,000,000"
             continue
         for other in ("asyncio", "uvloop", "kafka"):
-            if (theirs := found.get((workload, other, 1_000_000))) is not None:
+            if (theirs := by_key.get((workload, other, 1_000_000))) is not None:
                 ratio = theirs["ns_per_op"] / ours["ns_per_op"]
                 target = "" if other == "kafka" else f", target 4: {judge(ratio >= 4)}"
                 yield f"{about} {ratio:.2f} times as fast as {other} at 1,000,000{target}"
-        if (small := found.get((workload, library, 1_000))) is not None:
+        if (small := by_key.get((workload, library, 1_000))) is not None:
             ratio = ours["ns_per_op"] / small["ns_per_op"]
             yield f"{about} at 1,000,000 {ratio:.2f} times the cost at 1,000, target at most 1.5: {judge(ratio <= 1.5)}"
     for library in LIBRARIES[:2]:
         about = f"{library}:"
-        pauses = [row["max_pause_ms"] for key, row in found.items() if key[1] == library]
+        pauses = [row["max_pause_ms"] for key, row in by_key.items() if key[1] == library]
         if pauses:
             yield f"{about} longest pause {max(pauses):.2f} ms, target at most 5: {judge(max(pauses) <= 5)}"
-        sizes = {key[1]: row["bytes_per_timer"] for key, row in found.items() if row["bytes_per_timer"]}
+        sizes = {key[1]: row["bytes_per_timer"] for key, row in by_key.items() if row["bytes_per_timer"]}
         if library in sizes and "asyncio" in sizes:
             yield (
                 f"{about} {sizes[library]:.0f} bytes per timer, asyncio {sizes['asyncio']:.0f}, target no more: "
@@ -203,13 +203,13 @@ def verdicts(rows: list[Row]) -> Iterator[str]:
 
 def missing(rows: list[Row]) -> dict[str, list[str]]:
     """Return what each library lacks in these rows, and why: one line for each reason."""
-    found: dict[str, Counter[str]] = {}
+    note_counts: dict[str, Counter[str]] = {}
     for row in rows:
         if row.get("note"):
-            found.setdefault(row["library"], Counter())[row["note"]] += 1
+            note_counts.setdefault(row["library"], Counter())[row["note"]] += 1
     return {
         library: [f"{count} rows: {note}" if count > 1 else f"1 row: {note}" for note, count in notes.items()]
-        for library, notes in found.items()
+        for library, notes in note_counts.items()
     }
 
 

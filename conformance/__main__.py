@@ -61,7 +61,7 @@ def cases(
             if verbose and outcome.findings:
                 console.print(side_by_side(outcome.kafka, outcome.ours), markup=False, highlight=False)
     if keep:
-        known = {each.case: each for each in load_all()} | fresh
+        known = {kept.case: kept for kept in load_all()} | fresh
         refresh(known[case.name] for case in all_cases() if case.name in known)
     console.print(f"{len(chosen)} cases, {different} different")
     raise typer.Exit(1 if different else 0)
@@ -91,56 +91,59 @@ def run_all(
         raise typer.Exit(1 if _sample(one_in) else 0)
     with Sides() as sides:
         outcomes, again = _asked_again(_all_cases(sides, all_cases()))
-        found = results(kafka_version(), outcomes) | {"again": again}
+        report = results(kafka_version(), outcomes) | {"again": again}
         generated_traffic = _generated(sides, STREAMS, SEED)
         for difference in generated_traffic.differences:
             _show(console, difference.outcome)
-        found |= {
+        report |= {
             "generated_streams": generated_traffic.streams,
             "generated": generated_traffic.summary(),
             "seed": SEED,
         }
-        found["unexplained"] += len(generated_traffic.differences)
-        found |= {"walks": 0, "walked": "", "walks_seed": WALKS_SEED}
+        report["unexplained"] += len(generated_traffic.differences)
+        report |= {"walks": 0, "walked": "", "walks_seed": WALKS_SEED}
         for kind, number in WALKS_OF.items():
             walked = _walks(sides, number, WALKS_SEED, kind)
             for walk_difference in walked.differences:
                 _show(console, walk_difference.outcome)
-            found["walks"] += walked.walks
-            found["walked"] += f"- {kind}: {walked.summary()}\n"
-            found["unexplained"] += len(walked.differences)
+            report["walks"] += walked.walks
+            report["walked"] += f"- {kind}: {walked.summary()}\n"
+            report["unexplained"] += len(walked.differences)
         console.print("lateness of REQUEST_TIMED_OUT: 500 requests for each timeout, on each side")
-        found["lateness"] = [*measure_kafka(sides.kafka["three"]), *measure_ours()]
+        report["lateness"] = [*measure_kafka(sides.kafka["three"]), *measure_ours()]
         console.print(
             "clients: each runs the same jobs against both sides (the first run builds them, which takes minutes)"
         )
-        found["clients"] = client_rows(
+        report["clients"] = client_rows(
             *(run_clients(side["clients"], cache_folder()) for side in (sides.kafka, sides.ours))
         )
-        found["unexplained"] += sum(row["outcome"] == "different" for row in found["clients"])
+        report["unexplained"] += sum(row["outcome"] == "different" for row in report["clients"])
     changed = refresh(golden(outcome.case, outcome.recorded, kafka_version()) for outcome in outcomes)
-    write(found)
+    write(report)
     took_s = time.monotonic() - started
     console.print(
-        f"{found['cases']} cases, {found['generated_streams']} generated streams, {found['unexplained']} differences"
+        f"{report['cases']} cases, {report['generated_streams']} generated streams, {report['unexplained']} differences"
         f" without a reason, {len(changed)} golden transcripts new or changed, {took_s:.0f} s"
     )
-    raise typer.Exit(1 if found["unexplained"] else 0)
+    raise typer.Exit(1 if report["unexplained"] else 0)
 
 
 def _sample(one_in: int) -> int:
     """Run a part of the cases and walks. Return the number of differences without a reason."""
     started, every, salt = time.monotonic(), all_cases(), code_digest()
     chosen = sample(every, load_all(), one_in, salt)
-    found: list[Outcome] = []
+    differing: list[Outcome] = []
     with Sides() as sides:
         outcomes, _ = _asked_again(_all_cases(sides, chosen))
         unexplained = sum(outcome.verdict == "different" for outcome in outcomes)
         for kind, number in WALKS_OF.items():
-            found += [each.outcome for each in _walks(sides, max(number // one_in, 1), WALKS_SEED, kind).differences]
-    for outcome in found:
+            differing += [
+                difference.outcome
+                for difference in _walks(sides, max(number // one_in, 1), WALKS_SEED, kind).differences
+            ]
+    for outcome in differing:
         _show(console, outcome)
-    unexplained += len(found)
+    unexplained += len(differing)
     console.print(
         f"{len(chosen)} of {len(every)} cases, and some walks: {unexplained} differences without a reason,"
         f" {time.monotonic() - started:.0f} s; `make conformance` runs all"
@@ -167,9 +170,9 @@ def _asked_again(outcomes: list[Outcome]) -> tuple[list[Outcome], list[str]]:
     if not 0 < len(different) <= _FEW:
         return outcomes, []
     with Sides() as sides:
-        asked = {outcome.case.name: outcome for outcome in _all_cases(sides, different)}
-    once = [name for name, outcome in asked.items() if outcome.verdict != "different"]
-    return [asked.get(outcome.case.name, outcome) for outcome in outcomes], once
+        repeated = {outcome.case.name: outcome for outcome in _all_cases(sides, different)}
+    once = [name for name, outcome in repeated.items() if outcome.verdict != "different"]
+    return [repeated.get(outcome.case.name, outcome) for outcome in outcomes], once
 
 
 def _generated(sides: Sides, streams: int, seed: int) -> GeneratedResult:

@@ -13,13 +13,15 @@ _POLL_MS = 5
 
 def await_coordinator(target: Target, step: AwaitCoordinator) -> None:
     limit = target.now_s() + step.within_ms / 1000
-    asked = target.connect(step.broker)
+    connection = target.connect(step.broker)
     try:
         while True:
-            found = ask(asked, target, FIND_COORDINATOR, 3, group_frames.find_coordinator(step.group, version=3))
-            code = found.error_code
+            response = ask(
+                connection, target, FIND_COORDINATOR, 3, group_frames.find_coordinator(step.group, version=3)
+            )
+            code = response.error_code
             if code is ErrorCode.none:
-                coordinator = target.connect(found.node_id)
+                coordinator = target.connect(response.node_id)
                 try:
                     frame = group_frames.describe_groups([step.group], version=5)
                     code = ask(coordinator, target, DESCRIBE_GROUPS, 5, frame).groups[0].error_code
@@ -31,7 +33,7 @@ def await_coordinator(target: Target, step: AwaitCoordinator) -> None:
                 raise RuntimeError(f"group {step.group} has no coordinator: {kafka_name(code)}")
             target.pause(_POLL_MS)
     finally:
-        asked.close()
+        connection.close()
 
 
 def await_group(target: Target, step: AwaitGroup) -> None:

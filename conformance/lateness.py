@@ -83,7 +83,7 @@ def _endpoints(ready: Path, process: subprocess.Popen[bytes]) -> Mapping[int, tu
         if process.poll() is not None or time.monotonic() > limit:
             raise RuntimeError("fakebroker did not start")
         time.sleep(0.02)
-    return {each["id"]: (each["host"], each["port"]) for each in json.loads(ready.read_text())["brokers"]}
+    return {broker["id"]: (broker["host"], broker["port"]) for broker in json.loads(ready.read_text())["brokers"]}
 
 
 def _warm_up(address: tuple[str, int]) -> None:
@@ -140,5 +140,5 @@ def _of(side: str, timeout_ms: int, late_ms: list[float]) -> Lateness:
         round(median(late_ms), 2),
         round(quantiles(late_ms, n=100)[98], 2),
         round(max(late_ms), 2),
-        sum(each < 0 for each in late_ms),
+        sum(delay_ms < 0 for delay_ms in late_ms),
     )

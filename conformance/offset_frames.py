@@ -63,7 +63,7 @@ def offset_fetch(
 ) -> bytes:
     """Ask for the offsets of groups: by partitions of topics, or None for all that a group has. One group up to version
     7."""
-    asked = [
+    group_values = [
         {
             "group_id": group,
             "member_id": member_id,
@@ -77,15 +77,15 @@ def offset_fetch(
         }
         for group, topics in groups.items()
     ]
-    values: dict[str, Any] = {"groups": asked} if version >= 8 else asked[0]
+    values: dict[str, Any] = {"groups": group_values} if version >= 8 else group_values[0]
     return request(OFFSET_FETCH, version, values | {"require_stable": require_stable}, correlation_id)
 
 
 def offset_delete(group: str, topics: Sequence[tuple[str, Sequence[int]]], *, correlation_id: int = 1) -> bytes:
-    asked = [
+    topic_values = [
         {"name": name, "partitions": [{"partition_index": index} for index in indexes]} for name, indexes in topics
     ]
-    return request(OFFSET_DELETE, 0, {"group_id": group, "topics": asked}, correlation_id)
+    return request(OFFSET_DELETE, 0, {"group_id": group, "topics": topic_values}, correlation_id)
 
 
 def find_coordinators(keys: Sequence[str], *, key_type: int = 0, version: int = 6, correlation_id: int = 1) -> bytes:

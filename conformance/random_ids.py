@@ -49,20 +49,20 @@ class RandomIds:
 
     def stand_ins(self, sent: Sent | None, frame: bytes) -> bytes:
         """Return a response with stand-ins; new ids are learned."""
-        for found in _told(decoded(sent, frame)):
-            made_up = _MADE_UP.search(found)
+        for text in _told(decoded(sent, frame)):
+            made_up = _MADE_UP.search(text)
             if made_up is not None:
                 self._learn(made_up)
         for stand_in, real in self._real_by_stand_in.items():
             frame = frame.replace(real, stand_in)
         return frame
 
-    def _learn(self, found: re.Match[str]) -> None:
-        real = (found[1] or found[2]).encode()
+    def _learn(self, match: re.Match[str]) -> None:
+        real = (match[1] or match[2]).encode()
         if real in self._said or real in self._real_by_stand_in.values():
             return
         number = len(self._real_by_stand_in) + 1
-        stand_in = random_uuid(number) if found[1] else random_id(number)
+        stand_in = random_uuid(number) if match[1] else random_id(number)
         self._real_by_stand_in[stand_in.encode()] = real
 
 

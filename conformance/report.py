@@ -153,35 +153,37 @@ def results(kafka_version: str, outcomes: Sequence[Outcome]) -> dict[str, Any]:
     }
 
 
-def write(found: dict[str, Any]) -> None:
-    PAGE.write_text(page(found))
+def write(report: dict[str, Any]) -> None:
+    PAGE.write_text(page(report))
 
 
-def page(found: dict[str, Any]) -> str:
+def page(report: dict[str, Any]) -> str:
     """Return the text of the page with these results."""
-    groups: dict[str, Counter[str]] = found["groups"]
+    groups: dict[str, Counter[str]] = report["groups"]
     verdicts = sum(groups.values(), Counter[str]())
-    parts = [_HEAD.format(**found, **{verdict: verdicts[verdict] for verdict in ("same", "explained")})]
-    if found["different"]:
-        parts.append(_DIFFERENT + ", ".join(f"`{case}`" for case in found["different"]) + "\n")
-    if found.get("again"):
-        parts.append(_AGAIN + ", ".join(f"`{case}`" for case in found["again"]) + "\n")
-    if found["reasons"]:
-        parts.append(_REASONS + "".join(_reason(*each) for each in sorted(found["reasons"].items(), key=_most_first)))
-    parts.append(_GROUPS + "".join(_group(*each) for each in sorted(groups.items())))
-    if "lateness" in found:
-        parts.append(_lateness(found["lateness"]))
-    if "generated" in found:
-        parts.append(_GENERATED.format(**found, topic_kinds=len(KINDS)))
-    if "walked" in found:
-        parts.append(_WALKS.format(**found))
-    if "clients" in found:
-        parts.append(_clients(found["clients"]))
+    parts = [_HEAD.format(**report, **{verdict: verdicts[verdict] for verdict in ("same", "explained")})]
+    if report["different"]:
+        parts.append(_DIFFERENT + ", ".join(f"`{case}`" for case in report["different"]) + "\n")
+    if report.get("again"):
+        parts.append(_AGAIN + ", ".join(f"`{case}`" for case in report["again"]) + "\n")
+    if report["reasons"]:
+        parts.append(
+            _REASONS + "".join(_reason(*entry) for entry in sorted(report["reasons"].items(), key=_most_first))
+        )
+    parts.append(_GROUPS + "".join(_group(*entry) for entry in sorted(groups.items())))
+    if "lateness" in report:
+        parts.append(_lateness(report["lateness"]))
+    if "generated" in report:
+        parts.append(_GENERATED.format(**report, topic_kinds=len(KINDS)))
+    if "walked" in report:
+        parts.append(_WALKS.format(**report))
+    if "clients" in report:
+        parts.append(_clients(report["clients"]))
     return "\n".join(parts)
 
 
-def _most_first(each: tuple[str, list[str]]) -> tuple[int, str]:
-    reason, cases = each
+def _most_first(entry: tuple[str, list[str]]) -> tuple[int, str]:
+    reason, cases = entry
     return -len(cases), reason
 
 
@@ -203,8 +205,8 @@ def _clients(rows: Sequence[dict[str, str]]) -> str:
     for client, members in groupby(rows, lambda row: row["client"]):
         jobs = list(members)
         counts = Counter(row["outcome"] for row in jobs)
-        told = ", ".join(f"{count} {outcome}" for outcome, count in counts.items())
-        lines.append(f"| {client} {jobs[0]['version']} | {_cell(jobs[0]['why'] if counts['not run'] else told)} |\n")
+        summary = ", ".join(f"{count} {outcome}" for outcome, count in counts.items())
+        lines.append(f"| {client} {jobs[0]['version']} | {_cell(jobs[0]['why'] if counts['not run'] else summary)} |\n")
     notes = [
         f"| {row['client']} | {row['job']} | {row['outcome']} | {_cell(row['why'])} |\n"
         for row in rows
@@ -222,7 +224,7 @@ def _cell(text: str) -> str:
 
 def _lateness(rows: Sequence[Any]) -> str:
     def lines() -> Iterator[str]:
-        for row in (Lateness(*each) for each in rows):
+        for row in (Lateness(*values) for values in rows):
             yield (
                 f"| {row.timeout_ms} | {row.side} | {row.requests} | {row.min_ms} | {row.p50_ms} | {row.p99_ms} |"
                 f" {row.max_ms} | {row.early} |\n"

@@ -97,8 +97,8 @@ class _Client:
         self._unfinished = b""
 
     def send(self, data: bytes, now_s: float) -> None:
-        found, self._unfinished = requests_in(self._unfinished + data)
-        for number, sent in found.items():
+        requests, self._unfinished = requests_in(self._unfinished + data)
+        for number, sent in requests.items():
             self.sent[number] = sent
             self.sent_at[number] = now_s
         self.connection.send(data)
@@ -286,11 +286,11 @@ class _Run:
 
     def _await_isr(self, topic: str, partition: int, isr: set[int], within_ms: int) -> None:
         limit = self._target.now_s() + within_ms / 1000
-        found = self._target.isr(topic, partition)
-        while found != isr and self._target.now_s() < limit:
+        current = self._target.isr(topic, partition)
+        while current != isr and self._target.now_s() < limit:
             self._target.pause(_POLL_MS * 4)
-            found = self._target.isr(topic, partition)
-        self._entries.append(Isr(f"{topic}-{partition}", tuple(sorted(found))))
+            current = self._target.isr(topic, partition)
+        self._entries.append(Isr(f"{topic}-{partition}", tuple(sorted(current))))
 
 
 def leader_epoch(target: Target, topic: str, broker: int) -> int:
@@ -316,8 +316,8 @@ def read_log(target: Target, topic: str, partition: int, broker: int) -> Log:
             [end] = ask(connection, target, 23, 4, frames.end_offset(topic, partition, epoch)).topics[0].partitions
             [part] = ask(connection, target, 1, 11, frames.fetch(topic, 0, partition)).responses[0].partitions
             if part.error_code is ErrorCode.offset_out_of_range:  # records were deleted, and it is not told how many
-                asked = frames.list_offsets(topic, frames.EARLIEST, partition)
-                [first] = ask(connection, target, 2, 7, asked).topics[0].partitions
+                earliest_request = frames.list_offsets(topic, frames.EARLIEST, partition)
+                [first] = ask(connection, target, 2, 7, earliest_request).topics[0].partitions
                 frame = frames.fetch(topic, first.offset, partition)
                 [part] = ask(connection, target, 1, 11, frame).responses[0].partitions
             if end.end_offset == part.high_watermark or end.error_code or target.now_s() > limit:
@@ -328,10 +328,10 @@ def read_log(target: Target, topic: str, partition: int, broker: int) -> Log:
             # Kafka ends a read where a segment ends.
             frame = frames.fetch(topic, end_of_read, partition)
             [more] = ask(connection, target, 1, 11, frame).responses[0].partitions
-            found = batches_in(bytes(more.records or b""))
-            if not found:
+            more_batches = batches_in(bytes(more.records or b""))
+            if not more_batches:
                 break
-            batches += found
+            batches += more_batches
     finally:
         connection.close()
     return Log(

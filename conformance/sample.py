@@ -22,11 +22,11 @@ _WHOLE_BOXES = ("configs", "quotas")
 
 def code_digest(root: Path = Path(__file__).parents[1]) -> int:
     """Return a digest of all our Python files and their paths."""
-    found = 0
+    crc = 0
     for folder in _CODE:
         for path in sorted((root / folder).rglob("*.py")):
-            found = crc32(path.read_bytes(), crc32(str(path.relative_to(root)).encode(), found))
-    return found
+            crc = crc32(path.read_bytes(), crc32(str(path.relative_to(root)).encode(), crc))
+    return crc
 
 
 def is_chosen(case: Case, one_in: int, salt: int) -> bool:
@@ -37,5 +37,5 @@ def is_chosen(case: Case, one_in: int, salt: int) -> bool:
 
 def sample(cases: Sequence[Case], kept: Iterable[Golden], one_in: int, salt: int) -> list[Case]:
     """About one in so many of the cases, and all of which Kafka was not asked as they are."""
-    digests = {each.case: each.digest for each in kept}
+    digests = {golden.case: golden.digest for golden in kept}
     return [case for case in cases if is_chosen(case, one_in, salt) or digests.get(case.name) != digest(case)]

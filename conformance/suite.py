@@ -68,7 +68,7 @@ def run_case(case: Case, sides: Sides) -> Outcome:
     kafka, kafka_waits = run_as_far_as_it_goes(case, sides.kafka[case.box])
     ours, we_wait = run_as_far_as_it_goes(case, sides.ours[case.box])
     said = words(kafka), words(ours)
-    found = compare(case, *said) + silent_differences(case.name, kafka, ours)
+    findings = compare(case, *said) + silent_differences(case.name, kafka, ours)
     if kafka_waits or we_wait:
-        found.append(Finding("the case waits", kafka_waits, we_wait, None))
-    return Outcome(case, *said, found, kafka)
+        findings.append(Finding("the case waits", kafka_waits, we_wait, None))
+    return Outcome(case, *said, findings, kafka)

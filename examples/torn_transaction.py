@@ -79,8 +79,8 @@ class Producer:
             timeout=timedelta(seconds=30),
             topic_data=topics,
         )
-        told = kafka_name(answer.responses[0].partition_responses[0].error_code)
-        print(f"  the producer writes {value!r}: {told}")
+        error_name = kafka_name(answer.responses[0].partition_responses[0].error_code)
+        print(f"  the producer writes {value!r}: {error_name}")
 
     def end_txn(self, committed: bool) -> dict[str, Any]:
         """Return the fields of an EndTxn request."""
@@ -117,9 +117,11 @@ def read_committed(cluster: Simulation, account: int) -> list[str]:
         forgotten_topics_data=[],
         rack_id="",
     )
-    [found] = answer.responses[0].partitions
-    starts = sorted((each.first_offset, each.producer_id) for each in found.aborted_transactions or ())
-    data, values, aborted = found.records or b"", [], set()
+    [response] = answer.responses[0].partitions
+    starts = sorted(
+        (transaction.first_offset, transaction.producer_id) for transaction in response.aborted_transactions or ()
+    )
+    data, values, aborted = response.records or b"", [], set()
     while data:
         header = read_batch_header(data)
         while starts and starts[0][0] <= header.base_offset:

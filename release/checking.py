@@ -73,9 +73,9 @@ def check(wheel: Path, python: str, is_compiled: bool) -> str:
         if not version.endswith(f", {how})"):
             raise Failed(f"the wheel should be {how}, and says: {version}")
         with _broker(binaries, environment, folder) as address:
-            told = run([str(binaries / "python"), "-c", _PRODUCE, address], environment, folder, _LIMIT_S).strip()
-        if told != "offset 0":
-            raise Failed(f"the first record of a topic has offset 0, and the producer says: {told}")
+            output = run([str(binaries / "python"), "-c", _PRODUCE, address], environment, folder, _LIMIT_S).strip()
+        if output != "offset 0":
+            raise Failed(f"the first record of a topic has offset 0, and the producer says: {output}")
         return version
 
 

@@ -74,12 +74,12 @@ def candidates(version: str, environment: Mapping[str, str] = os.environ) -> Ite
         if path is not None:
             yield path
     root = Path(environment.get("PYENV_ROOT") or Path.home() / ".pyenv")
-    found = [path for path in (root / "versions").glob(f"{version}.*/bin/python") if path.exists()]
-    yield from map(str, sorted(found, key=lambda path: _patch(path.parts[-3]), reverse=True))
+    installed = [path for path in (root / "versions").glob(f"{version}.*/bin/python") if path.exists()]
+    yield from map(str, sorted(installed, key=lambda path: _patch(path.parts[-3]), reverse=True))
 
 
 def select(
-    asked: Sequence[str],
+    requested: Sequence[str],
     has_to_compile: bool,
     places: Callable[[str], Iterator[str]] = candidates,
     ask: Probe = probe,
@@ -87,21 +87,21 @@ def select(
     """Find an interpreter for each version (3.12) or path that was asked for."""
     chosen: list[Interpreter] = []
     missing = []
-    for wanted in asked:
+    for wanted in requested:
         paths = places(wanted) if is_version(wanted) else iter([wanted])
-        found = (ask(path) for path in paths)
+        probed = (ask(path) for path in paths)
         fitting = (
-            each
-            for each in found
-            if each is not None
-            and each.is_cpython
-            and (each.has_headers or not has_to_compile)
-            and (not is_version(wanted) or each.minor == wanted)
+            candidate
+            for candidate in probed
+            if candidate is not None
+            and candidate.is_cpython
+            and (candidate.has_headers or not has_to_compile)
+            and (not is_version(wanted) or candidate.minor == wanted)
         )
         interpreter = next(fitting, None)
         if interpreter is None:
             missing.append(wanted)
-        elif interpreter.path not in [each.path for each in chosen]:
+        elif interpreter.path not in [other.path for other in chosen]:
             chosen.append(interpreter)
     return Selection(chosen, missing)
 

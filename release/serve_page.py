@@ -63,7 +63,7 @@ def page() -> str:
 
 
 def row(action: argparse.Action) -> str:
-    options = ", ".join(f"`{each}`" for each in names(action)).replace("|", r"\|")
+    options = ", ".join(f"`{name}`" for name in names(action)).replace("|", r"\|")
     text = " ".join(str(action.help).split()).replace("|", r"\|")
     link = LINKS.get(action.option_strings[0])
     return f"| {options} | {text}{f' [More]({link})' if link else ''} |\n"

@@ -34,7 +34,7 @@ def main(words: Sequence[str] | None = None) -> int:
     selection = select(options.pythons or VERSIONS, has_to_compile=how != "0")
     if selection.missing:
         _say(missing_line(selection.missing))
-    failed = [each for each in selection.chosen if not _make(each, options.to, how)]
+    failed = [interpreter for interpreter in selection.chosen if not _make(interpreter, options.to, how)]
     return status(selection, bool(options.pythons), len(failed))
 
 
@@ -46,7 +46,7 @@ def status(selection: Selection, is_asked: bool, failed: int) -> int:
 def missing_line(missing: Sequence[str]) -> str:
     """Return the line that names what is missing and says where it comes from."""
     names = ", ".join(missing)
-    versions = " ".join(each for each in missing if each in VERSIONS) or "3.N"
+    versions = " ".join(version for version in missing if version in VERSIONS) or "3.N"
     return (
         f"missing: CPython {names} (with Python.h, to compile); pyenv install {versions}, or uv python install "
         f"{versions} and give the interpreter's path"

@@ -56,10 +56,10 @@ def main(argv: list[str]) -> int:
     for kind, sizes in ((SENT, chosen.sent), (MADE, chosen.made)):
         for requests in sizes:
             before = load_average()
-            found = load_of(requests, chosen.rate) if kind == SENT else verdict_of(requests, max(WAYS))
+            measurement = load_of(requests, chosen.rate) if kind == SENT else verdict_of(requests, max(WAYS))
             facts: dict[str, Any] = {"date": time.strftime("%Y-%m-%d"), "commit": commit(), "cores": os.cpu_count()}
             facts |= {"average": [before, load_average()], "rate": chosen.rate if kind == SENT else None}
-            keep({"requests": requests, "rows": kind} | facts | found)
+            keep({"requests": requests, "rows": kind} | facts | measurement)
     PAGE.write_text(by_hand + MARK + "\n" + "\n".join(section(read())))
     return 0
 
@@ -76,10 +76,10 @@ def read() -> list[Result]:
     return [json.loads(line) for line in RESULTS.read_text().splitlines()] if RESULTS.exists() else []
 
 
-def keep(found: Result) -> None:
+def keep(measurement: Result) -> None:
     """Add a measurement, in the place of that of the same kind and size."""
-    others = [one for one in read() if (one["requests"], one["rows"]) != (found["requests"], found["rows"])]
-    ordered = sorted([*others, found], key=lambda one: (one["requests"], one["rows"] == MADE))
+    others = [one for one in read() if (one["requests"], one["rows"]) != (measurement["requests"], measurement["rows"])]
+    ordered = sorted([*others, measurement], key=lambda one: (one["requests"], one["rows"] == MADE))
     RESULTS.write_text("".join(json.dumps(one) + "\n" for one in ordered))
 
 
@@ -91,7 +91,7 @@ def section(results: list[Result]) -> Iterator[str]:
     for one in results:
         rows = f"sent, {one['rate']:,.0f}/s" if one["rows"] == SENT else MADE
         cells = [f"{one[key]:,.0f}" if key in one else "" for key in COLUMNS.values()]
-        average = " and ".join(f"{each:.1f}" for each in one["average"])
+        average = " and ".join(f"{load:.1f}" for load in one["average"])
         yield f"| {one['requests']:,} | {rows} | {' | '.join(cells)} | {one['cores']} | {average} | {one['commit']} |"
     for requests in SIZES:
         if requests not in {one["requests"] for one in results}:

@@ -61,20 +61,22 @@ class Served:
     def answers(self, connection: Connection) -> bytes:
         for _ in range(MOST_STEPS):
             effects = self.cluster.take_effects()
-            for each in effects:
-                if isinstance(each, InternalError):
-                    raise each.error
-            found = b"".join(each.data for each in effects if isinstance(each, Send) and each.connection is connection)
-            if found:
-                return found
+            for effect in effects:
+                if isinstance(effect, InternalError):
+                    raise effect.error
+            sent = b"".join(
+                effect.data for effect in effects if isinstance(effect, Send) and effect.connection is connection
+            )
+            if sent:
+                return sent
             self.advance(STEP_MS)
         raise AssertionError(f"no answer within {MOST_STEPS} ms")
 
     def ask(self, connection: Connection, api_key: int, version: int, values: dict[str, Any]) -> Any:
         """Return the first response without an error: while a coordinator loads it answers with one."""
         for _ in range(MOST_STEPS):
-            asked = frames.request(api_key, version, values)
-            answer: Any = decode_response(api_key, version, self.exchange(connection, asked)[4:])[1]
+            request = frames.request(api_key, version, values)
+            answer: Any = decode_response(api_key, version, self.exchange(connection, request)[4:])[1]
             if not answer.error_code:
                 return answer
             self.advance(STEP_MS)
@@ -151,8 +153,8 @@ def rebalance() -> Work:
 
     def work(count: int) -> None:
         for _ in range(count):
-            asked = join("g", member["member_id"], b"metadata %d" % (next(turns) % 2))
-            answer = served.exchange(connection, frames.request(JOIN_GROUP, JOIN_VERSION, asked))
+            values = join("g", member["member_id"], b"metadata %d" % (next(turns) % 2))
+            answer = served.exchange(connection, frames.request(JOIN_GROUP, JOIN_VERSION, values))
             generation = int.from_bytes(answer[14:18], "big")
             given = [{"member_id": member["member_id"], "assignment": b"x" * 100}]
             synced = {**member, "generation_id": generation, "assignments": given}

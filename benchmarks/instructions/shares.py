@@ -42,11 +42,11 @@ def main() -> int:
     if COMPILED:
         print("fakebroker is compiled here; cProfile sees only functions that are interpreted", file=sys.stderr)
         return 2
-    found = shares()
+    by_module = shares()
     served = tomllib.loads((ROOT / "compiled.toml").read_text())["serve"]
     modules = [module for group in served.values() for module in group]
-    for module in sorted(modules, key=lambda module: found.get(module, (0.0, ""))):
-        share, name = found.get(module, (0.0, "no operation"))
+    for module in sorted(modules, key=lambda module: by_module.get(module, (0.0, ""))):
+        share, name = by_module.get(module, (0.0, "no operation"))
         print(f"{share:7.2%}  {module}  ({name})")
     return 0
 

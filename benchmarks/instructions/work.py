@@ -158,11 +158,11 @@ def plain_python() -> Work:
     """Return work without fakebroker: it shows whether this is the Python that the recorded counts are of."""
 
     def work(count: int) -> None:
-        found: dict[int, list[int]] = {}
+        buckets: dict[int, list[int]] = {}
         for number in range(count):
-            found.setdefault(number % 100, []).append(number * 3)
-            if len(found[number % 100]) > 10:
-                found[number % 100] = sorted(found[number % 100], reverse=True)[:5]
+            buckets.setdefault(number % 100, []).append(number * 3)
+            if len(buckets[number % 100]) > 10:
+                buckets[number % 100] = sorted(buckets[number % 100], reverse=True)[:5]
 
     return work
 

@@ -74,23 +74,27 @@ def measured(requests: int, rate: float) -> dict[str, Any]:
     """Return the result of `run_one`, from a process of its own."""
     command = [sys.executable, "-m", "benchmarks", "load", ONE, str(requests), str(rate)]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
-    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return found
+    result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return result
 
 
-def rows(work: str, found: dict[str, Any]) -> Iterator[Row]:
+def rows(work: str, result: dict[str, Any]) -> Iterator[Row]:
     """Return the rows for a result of `run_one`."""
     for name, text in (("send_delay_ms", "send delay p99"), ("lateness_ms", "lateness p99")):
-        p50, p99, most = found[name]
+        p50, p99, most = result[name]
         yield compare(f"{work}: {text}", LIMIT, "ms", [p99], [LIMIT_MS], note=f"p50 {p50:.1f}, max {most:.1f} ms")
-    counts = f"{found['confirmed']:,} of {found['requests']:,} confirmed {found['ways']} ways, {found['early']} early"
-    parts = f"{found['after_s']:.1f} s for log and journal, {found['judge_s']:.1f} s to judge"
-    limit = [found["load_s"] * SHARE * 1000] if found["requests"] >= SHARE_FROM else []
-    behind_ms = (found["after_s"] + found["judge_s"]) * 1000
-    note = f"load {found['load_s']:.0f} s; {parts}; {counts}"
+    counts = (
+        f"{result['confirmed']:,} of {result['requests']:,} confirmed {result['ways']} ways, {result['early']} early"
+    )
+    parts = f"{result['after_s']:.1f} s for log and journal, {result['judge_s']:.1f} s to judge"
+    limit = [result["load_s"] * SHARE * 1000] if result["requests"] >= SHARE_FROM else []
+    behind_ms = (result["after_s"] + result["judge_s"]) * 1000
+    note = f"load {result['load_s']:.0f} s; {parts}; {counts}"
     yield compare(f"{work}: verdict", LIMIT, "ms", [behind_ms], limit, note=note)
-    others = f"driver {found['driver_mb']:.0f} MB, its JVM {found['jvm_mb']:.0f} MB, broker {found['broker_mb']:.0f} MB"
-    yield compare(f"{work}: memory", LIMIT, "MB", [found["task_mb"]], [], note=f"a task; {others}")
+    others = (
+        f"driver {result['driver_mb']:.0f} MB, its JVM {result['jvm_mb']:.0f} MB, broker {result['broker_mb']:.0f} MB"
+    )
+    yield compare(f"{work}: memory", LIMIT, "MB", [result["task_mb"]], [], note=f"a task; {others}")
 
 
 def run_one(requests: int, rate: float) -> dict[str, Any]:

@@ -17,8 +17,8 @@ def load_average() -> float:
 
 
 def own_versions() -> dict[str, str]:
-    found = {"python": platform.python_version(), "fakebroker": f"{package('fakebroker')} ({build()})"}
-    return found | {name: package(name) for name in LIBRARIES}
+    versions = {"python": platform.python_version(), "fakebroker": f"{package('fakebroker')} ({build()})"}
+    return versions | {name: package(name) for name in LIBRARIES}
 
 
 def package(name: str) -> str:

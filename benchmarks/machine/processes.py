@@ -9,8 +9,8 @@ from pathlib import Path
 
 def peak_mb(pid: int) -> float:
     """Return the most resident memory that a process has had. (`ru_maxrss` also has that of its parent.)"""
-    found = re.search(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
-    return int(found[1]) / 1024 if found else 0.0
+    match = re.search(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
+    return int(match[1]) / 1024 if match else 0.0
 
 
 def cpu_s(pid: int) -> float:

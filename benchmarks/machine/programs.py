@@ -25,14 +25,14 @@ def built(name: str, tool: str, sources: Sequence[Path], command: Sequence[str],
     program = cache_folder().parent / "benchmarks" / f"{name}-{digest}"
     if program.exists():
         return program
-    found = shutil.which(tool)
-    if found is None:
+    tool_path = shutil.which(tool)
+    if tool_path is None:
         raise Missing(f"no `{tool}` on this machine")
     program.parent.mkdir(parents=True, exist_ok=True)
     scratch = program.with_name(f".{program.name}.{os.getpid()}")
     try:
         done = subprocess.run(
-            [found, *command, str(scratch)], cwd=cwd, capture_output=True, text=True, timeout=_LIMIT_S, check=False
+            [tool_path, *command, str(scratch)], cwd=cwd, capture_output=True, text=True, timeout=_LIMIT_S, check=False
         )
         if done.returncode:
             said = (done.stderr.strip() or f"exit status {done.returncode}").splitlines()

@@ -52,9 +52,9 @@ def metadata_of(topics: int) -> bytes:
 
 def fetch_of(topic: str, partitions: int) -> bytes:
     """Fetch v4 of so many partitions of one topic; 16 bytes for each. It waits for nothing."""
-    each = b"".join(struct.pack(">iqi", index, 0, 1 << 20) for index in range(partitions))
+    elements = b"".join(struct.pack(">iqi", index, 0, 1 << 20) for index in range(partitions))
     head = struct.pack(">iiiib", -1, 0, 1, 1 << 20, 0)
-    return _request(1, 4, head + struct.pack(">i", 1) + _string(topic) + struct.pack(">i", partitions) + each)
+    return _request(1, 4, head + struct.pack(">i", 1) + _string(topic) + struct.pack(">i", partitions) + elements)
 
 
 def search_by_time(topic: str, timestamp_ms: int = TIMESTAMP_MS + 1) -> bytes:
@@ -130,10 +130,10 @@ def many_records(records: int) -> bytes:
 
 def produce_to_partitions(topic: str, batch: bytes, partitions: int) -> bytes:
     """Produce v7 of the same batch to so many partitions of one topic."""
-    each = b"".join(struct.pack(">ii", index, len(batch)) + batch for index in range(partitions))
+    elements = b"".join(struct.pack(">ii", index, len(batch)) + batch for index in range(partitions))
     head = struct.pack(">hhi", -1, 1, 30_000)  # no transactional id, acks=1, timeout
     return _request(
-        0, PRODUCE_VERSION, head + struct.pack(">i", 1) + _string(topic) + struct.pack(">i", partitions) + each
+        0, PRODUCE_VERSION, head + struct.pack(">i", 1) + _string(topic) + struct.pack(">i", partitions) + elements
     )
 
 

@@ -85,20 +85,20 @@ class Broker:
 
     def controller(self) -> Address:
         answer = ask(self.address, 3, _METADATA_VERSION, frames.metadata([], version=_METADATA_VERSION))
-        (found,) = [broker for broker in answer.brokers if broker.node_id == answer.controller_id]
-        return found.host, found.port
+        (node,) = [broker for broker in answer.brokers if broker.node_id == answer.controller_id]
+        return node.host, node.port
 
     def leaders(self, names: Sequence[str]) -> dict[str, list[Address]]:
         """Return the leaders by topic and partition. A list is shorter while some partitions have no leader."""
         request = frames.metadata(list(names), version=_METADATA_VERSION, allow_auto_topic_creation=True)
         answer = ask(self.address, 3, _METADATA_VERSION, request)
         addresses = {broker.node_id: (broker.host, broker.port) for broker in answer.brokers}
-        found: dict[str, list[Address]] = {name: [] for name in names}
+        leaders_by_topic: dict[str, list[Address]] = {name: [] for name in names}
         for topic in answer.topics:
             for part in sorted(topic.partitions, key=lambda partition: partition.partition_index):
                 if not part.error_code and part.leader_id in addresses:
-                    found[topic.name].append(addresses[part.leader_id])
-        return found
+                    leaders_by_topic[topic.name].append(addresses[part.leader_id])
+        return leaders_by_topic
 
     def delete_topics(self, names: Sequence[str], address: Address | None = None) -> None:
         """Delete topics so that Kafka frees its disk; the other brokers are thrown away anyway. The default address is

@@ -80,13 +80,13 @@ def main(argv: list[str]) -> int:
             )
             step("the end")
             farm.end()
-    told = [*_told(farm, hours, chosen.seed, in_huge_pages), over_all]
+    lines = [*_told(farm, hours, chosen.seed, in_huge_pages), over_all]
     report = Report("producers")
     how = "compiled" if is_compiled() else "interpreted"
     work = f"{chosen.producers:,} producers, {chosen.brokers} brokers, {hours:g} h, {how}"
-    report.add(compare(work, LIMIT, "batches/s", samples, [TARGET_PER_S], note="; ".join(told)))
+    report.add(compare(work, LIMIT, "batches/s", samples, [TARGET_PER_S], note="; ".join(lines)))
     if not chosen.json:
-        print("\n".join(told))
+        print("\n".join(lines))
     return end(report, chosen.json)
 
 

@@ -99,8 +99,8 @@ def kfake_lives(count: int, workers: int) -> tuple[float, list[float]]:
     command = [str(kfake_program()), "-lives", str(count), "-workers", str(workers)]
     command += ["-produce", PRODUCE.hex(), "-fetch", FETCH.hex()]
     done = subprocess.run(command, capture_output=True, text=True, timeout=_LIMIT_S, check=True)
-    found = json.loads(done.stdout)
-    return found["whole_ms"] / count, found["each_ms"]
+    timings = json.loads(done.stdout)
+    return timings["whole_ms"] / count, timings["each_ms"]
 
 
 def our_lives(count: int) -> list[float]:

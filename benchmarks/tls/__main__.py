@@ -222,7 +222,7 @@ def fairness(certificates: Certificates, rounds: int, run_ms: int) -> Iterator[R
         for probe, what in (("late", "lateness"), ("quiet", "round trip")):
             for quantile in ("p50", "p99", "max"):
                 work = f"{NEIGHBOURS} x {kind.name} over TLS: {what} {quantile}"
-                ours, theirs = ([seen.probes[probe][f"{quantile}_ms"] for seen, _ in each] for each in (over, plain))
+                ours, theirs = ([seen.probes[probe][f"{quantile}_ms"] for seen, _ in side] for side in (over, plain))
                 if probe == "late" and quantile in _LATENESS_MS:
                     yield compare(work, LIMIT, "ms", ours, [_LATENESS_MS[quantile]])
                 yield compare(work, "without TLS", "ms", ours, theirs)

@@ -59,12 +59,12 @@ class Side:
     def __init__(self, stack: ExitStack, broker: Broker, name: str, version: int, count: int) -> None:
         self._broker = broker
         (leader,) = broker.create_topic(f"{TOPIC}-{name}")[:1]
-        asked = Connections(stack)
+        connections = Connections(stack)
         self.producers: list[Producer] = []
         for number in range(count):
             transactional_id = f"{name}-{number:03}"
             address = coordinator_of(broker, transactional_id)
-            made = Frames(transactional_id, f"{TOPIC}-{name}", 0, asked.init(address, transactional_id), version)
+            made = Frames(transactional_id, f"{TOPIC}-{name}", 0, connections.init(address, transactional_id), version)
             self.producers.append(Producer(made, connected(stack, address), connected(stack, leader)))
         self.rates: list[float] = []
         self.cpu_us: list[float] = []
@@ -116,8 +116,8 @@ def _add_rates(report: Report, version: int, count: int, sides: dict[str, Side],
             (", until the next record: p99", "ms", "p99_ms", None),
             (", CONCURRENT_TRANSACTIONS", "in 1,000", "again", None),
         ):
-            found = [] if theirs is None else getattr(theirs, pick)
-            report.add(compare(work + what, peer, unit, getattr(ours, pick), found, promised, note))
+            their_samples = [] if theirs is None else getattr(theirs, pick)
+            report.add(compare(work + what, peer, unit, getattr(ours, pick), their_samples, promised, note))
 
 
 def open_transactions(stack: ExitStack, broker: Broker, count: int, partitions: int, timeout: timedelta) -> None:
@@ -125,11 +125,11 @@ def open_transactions(stack: ExitStack, broker: Broker, count: int, partitions: 
     topic = f"open-{partitions}"
     leaders = broker.create_topic(topic, partitions)
     address = coordinator_of(broker, "first")
-    asked = Connections(stack)
+    connections = Connections(stack)
     for number in range(count):
         transactional_id, partition = f"open-{number:05}", number % partitions
-        made = Frames(transactional_id, topic, partition, asked.init(address, transactional_id, timeout), 2)
-        answer = asked.raw(leaders[partition], made.produce)
+        made = Frames(transactional_id, topic, partition, connections.init(address, transactional_id, timeout), 2)
+        answer = connections.raw(leaders[partition], made.produce)
         error = int.from_bytes(answer[made.produced_error_at : made.produced_error_at + 2], "big", signed=True)
         if error:
             raise RuntimeError(f"transaction {number} is answered error {error}")
@@ -172,9 +172,9 @@ def measure_over(report: Report, count: int) -> None:
         waits: list[float] = []
         until = time.monotonic() + SHORT.total_seconds() + 12.0
         while time.monotonic() < until:
-            asked = time.perf_counter()
+            sent_at = time.perf_counter()
             exchange(quiet, request)
-            waits.append((time.perf_counter() - asked) * 1000)
+            waits.append((time.perf_counter() - sent_at) * 1000)
             time.sleep(0.002)
         open_s = time.monotonic() - began
     if open_s > 2 * SHORT.total_seconds() + 30:

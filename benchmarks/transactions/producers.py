@@ -45,8 +45,8 @@ def coordinator_of(broker: Broker, transactional_id: str) -> Address:
     """Return the transaction coordinator as soon as there is one."""
     until = time.monotonic() + WAIT_S
     while True:
-        asked = frames.request(FIND_COORDINATOR, FIND_VERSION, {"key": transactional_id, "key_type": 1})
-        answer = ask(broker.address, FIND_COORDINATOR, FIND_VERSION, asked)
+        request = frames.request(FIND_COORDINATOR, FIND_VERSION, {"key": transactional_id, "key_type": 1})
+        answer = ask(broker.address, FIND_COORDINATOR, FIND_VERSION, request)
         if not answer.error_code:
             return answer.host, answer.port
         if time.monotonic() > until:
@@ -123,11 +123,11 @@ def run(producers: Sequence[Producer], run_s: float, most: int = 1 << 62, is_war
     warm yet may not have heard of the topic."""
     took = Took()
     with selectors.DefaultSelector() as selector:
-        crowd = [_Run(each, took, selector, is_warm) for each in producers]
+        crowd = [_Run(producer, took, selector, is_warm) for producer in producers]
         began = time.perf_counter()
         until = began + run_s
-        for each in crowd:
-            each.go_on()
+        for producer_run in crowd:
+            producer_run.go_on()
         left = len(crowd)
         later: list[tuple[float, _Run]] = []
         while left:
@@ -136,10 +136,10 @@ def run(producers: Sequence[Producer], run_s: float, most: int = 1 << 62, is_war
                 raise RuntimeError(f"no answer in {WAIT_S:.0f} s")
             is_over = time.perf_counter() > until or took.transactions >= most
             for key, _ in ready:
-                each = key.data
-                outcome = each.read(key.fileobj, is_over)
+                producer_run = key.data
+                outcome = producer_run.read(key.fileobj, is_over)
                 if outcome == "again":
-                    later.append((time.perf_counter() + AGAIN_S, each))
+                    later.append((time.perf_counter() + AGAIN_S, producer_run))
                 elif outcome == "over":
                     left -= 1
             while later and later[0][0] <= time.perf_counter():
@@ -175,8 +175,8 @@ class _Run:
             self._end_sent = time.perf_counter()
             self._send("end", self._coordinator, self._frames.end)
 
-    def _send(self, asked: str, sock: socket.socket, frame: bytes) -> None:
-        self._asked = asked
+    def _send(self, request_name: str, sock: socket.socket, frame: bytes) -> None:
+        self._asked = request_name
         self._sent = sock, frame
         sock.sendall(frame)
 
@@ -190,12 +190,12 @@ class _Run:
         answer: bytes = sock.recv(1 << 16)
         if len(answer) < 4 or len(answer) != 4 + int.from_bytes(answer[:4], "big"):
             raise RuntimeError(f"{len(answer)} bytes are no answer")
-        asked = self._asked
+        request_name = self._asked
         at = (
             self._frames.produced_error_at
-            if asked == "produce"
+            if request_name == "produce"
             else self._frames.added_error_at
-            if asked == "add"
+            if request_name == "add"
             else ERROR_AT_END
         )
         error = int.from_bytes(answer[at : at + 2], "big", signed=True)
@@ -205,10 +205,10 @@ class _Run:
         if error in self._new:
             return "again"
         if error:
-            raise RuntimeError(f"{asked} is answered error {error}")
-        if asked == "produce" and self._end_sent:
+            raise RuntimeError(f"{request_name} is answered error {error}")
+        if request_name == "produce" and self._end_sent:
             self._took.until_next.append((time.perf_counter() - self._end_sent) * 1000)
-        elif asked == "end":
+        elif request_name == "end":
             self._took.ends.append((time.perf_counter() - self._end_sent) * 1000)
             self._took.transactions += 1
             self._frames.ended(answer)

@@ -40,15 +40,15 @@ MEMBERS, QUICK_MEMBERS = 5_000, 500
 ROUNDS = 2
 
 
-def rows(found: Iterable[Found]) -> list[str]:
+def rows(results: Iterable[Found]) -> list[str]:
     """One line for each API or call: its longest turn, what was filled then, and what else there was."""
     by_name: dict[str, list[Found]] = {}
-    for each in found:
-        by_name.setdefault(each.name, []).append(each)
+    for result in results:
+        by_name.setdefault(result.name, []).append(result)
     lines = []
-    for name, all_of in sorted(by_name.items(), key=lambda item: -max(each.longest_ms for each in item[1])):
-        worst, *others = sorted(all_of, key=lambda each: -each.longest_ms)
-        rest = "; ".join(f"{each.what} {each.longest_ms:.1f}" for each in others)
+    for name, all_of in sorted(by_name.items(), key=lambda item: -max(result.longest_ms for result in item[1])):
+        worst, *others = sorted(all_of, key=lambda result: -result.longest_ms)
+        rest = "; ".join(f"{result.what} {result.longest_ms:.1f}" for result in others)
         lines.append(f"| {name} | {worst.longest_ms:.1f} | {worst.what} | {rest} |")
     return lines
 
@@ -65,8 +65,8 @@ def page(of_requests: list[Found], of_changes: list[Found], of_calls: list[Found
         ("Changes", "change", of_changes),
         ("HTTP control", "call", of_calls),
     )
-    for title, name, found in tables:
-        parts += ["", f"## {title}", "", f"| {name} {head[0]}", f"|---{head[1]}", *rows(found)]
+    for title, name, results in tables:
+        parts += ["", f"## {title}", "", f"| {name} {head[0]}", f"|---{head[1]}", *rows(results)]
     return "\n".join(parts)
 
 
@@ -86,8 +86,8 @@ def main(argv: list[str]) -> int:
     with progress("turns", calls.count(args.only)) as step:
         of_calls = calls.measure(things, 7 * things // 2, args.only, step)
     if args.json:
-        told = [each._asdict() for each in (*of_requests, *of_changes, *of_calls)]
-        print(json.dumps({"name": "turns", "commit": commit(), "found": told}))
+        results = [result._asdict() for result in (*of_requests, *of_changes, *of_calls)]
+        print(json.dumps({"name": "turns", "commit": commit(), "found": results}))
     else:
         print(page(of_requests, of_changes, of_calls))
     return 0

@@ -106,7 +106,7 @@ def _measured(thread: LoopThread, things: int, requests: int, only: str, tell: C
     kafka = AsyncFakeCluster(brokers=3, clock="manual")
     service, server = thread.run(_served(kafka, things, requests))
     port = server.sockets[0].getsockname()[1]
-    found = []
+    results = []
 
     def longest_ms(name: str, path: str, body: bytes | None) -> float:
         with thread.measured() as longest:
@@ -117,21 +117,21 @@ def _measured(thread: LoopThread, things: int, requests: int, only: str, tell: C
 
     try:
         _ask(port, "GET", "/v1/none", None)  # FastAPI makes its routes when it looks for the first one
-        asked = {name: call for name, call in CALLS.items() if only in name}
-        for name, (path, body) in asked.items():
+        chosen = {name: call for name, call in CALLS.items() if only in name}
+        for name, (path, body) in chosen.items():
             tell(name)
             sent = None if body is None else json.dumps(body).encode()
-            found.append(Found(name, f"{things:,} things", longest_ms(name, path, sent)))
-        for name, (path, body) in asked.items():  # last: POST reset is among them
+            results.append(Found(name, f"{things:,} things", longest_ms(name, path, sent)))
+        for name, (path, body) in chosen.items():  # last: POST reset is among them
             if body is not None:
                 tell(f"{name}, a large body")
-                found.append(Found(name, "body of 1 MiB", longest_ms(name, path, _LARGE_BODY)))
+                results.append(Found(name, "body of 1 MiB", longest_ms(name, path, _LARGE_BODY)))
     finally:
         server.close()
         thread.run(_cleared(kafka))
         thread.run(service.stop())
         thread.run(kafka.stop())
-    return found
+    return results
 
 
 async def _cleared(kafka: AsyncFakeCluster) -> None:

@@ -98,19 +98,19 @@ def count(only: str) -> int:
 def measure(partitions: int, members: int, share: int, only: str, tell: Callable[[str], None]) -> list[Found]:
     """Return what was found for a broker with so many partitions, and for a group with so many members. Compact a
     `share`th of LOGS, and send the first request to the control."""
-    found = []
+    results = []
     if any(name and only in name for name, _ in BROKERS):
-        found += _brokers(partitions, tell)
+        results += _brokers(partitions, tell)
     if only in GENERATION or only in ASSIGNMENT:
-        found += _groups(members, tell)
+        results += _groups(members, tell)
     if only in COMPACTION:
         for log in LOGS:
             tell(COMPACTION)
-            found.append(_compaction(log[0] // share or 1, log[1], log[2] // share or 1))
+            results.append(_compaction(log[0] // share or 1, log[1], log[2] // share or 1))
     if only in FIRST:
         tell(FIRST)
-        found.append(_first_request())
-    return [each for each in found if only in each.name]
+        results.append(_first_request())
+    return [result for result in results if only in result.name]
 
 
 def _brokers(partitions: int, tell: Callable[[str], None]) -> list[Found]:
@@ -118,16 +118,16 @@ def _brokers(partitions: int, tell: Callable[[str], None]) -> list[Found]:
     try:
         kafka = AsyncFakeCluster(brokers=3, port=0, clock="manual")
         thread.run(_start(kafka, partitions))
-        found = []
+        results = []
         for name, act in BROKERS:
             if name:
                 tell(name)
             with thread.measured() as longest:
                 thread.run(_done(act, kafka, partitions))
             if name:
-                found.append(Found(name, f"{partitions:,} partitions of three replicas", longest[0]))
+                results.append(Found(name, f"{partitions:,} partitions of three replicas", longest[0]))
         thread.run(kafka.stop())
-        return found
+        return results
     finally:
         thread.stop()
 
@@ -201,7 +201,7 @@ async def _sync(kafka: AsyncFakeCluster, clients: Sequence[_Client]) -> None:
 
 async def _assign(kafka: AsyncFakeCluster, leader: _Client) -> None:
     group = _group(kafka)
-    assignments = [{"member_id": each, "assignment": b"x" * 100} for each in group.members]
+    assignments = [{"member_id": member_id, "assignment": b"x" * 100} for member_id in group.members]
     values = {"group_id": "g", "generation_id": 1, "member_id": group.leader_id, "assignments": assignments}
     leader.send(_SYNC_GROUP, 2, values)
     await turns(_MANY_TURNS)

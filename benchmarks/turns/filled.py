@@ -53,7 +53,8 @@ def filled(kind: Any, path: Path, count: int, number: int | None = None) -> Any:
         if path[:1] == (field.name,):
             numbers = list(range(count)) if len(path) == 1 else [None]
         values[field.name] = tuple(
-            filled(element, path[1:], count, each) if is_dataclass(element) else value(field, each) for each in numbers
+            filled(element, path[1:], count, index) if is_dataclass(element) else value(field, index)
+            for index in numbers
         )
     return kind(**values)
 

@@ -48,15 +48,15 @@ class LoopThread:
     def measured(self) -> Iterator[list[float]]:
         """Append the longest turn of the block to the list. The garbage collector is off meanwhile. Its pauses come at
         any time, and would count as part of the turn."""
-        found: list[float] = []
+        longest: list[float] = []
         self.run(_some_turns())  # else the end of what was measured before is in it
         gc.collect()
         gc.disable()
         self.loop.longest_ms = 0.0
         try:
-            yield found
+            yield longest
             self.run(_some_turns())
-            found.append(self.loop.longest_ms)
+            longest.append(self.loop.longest_ms)
         finally:
             gc.enable()
 

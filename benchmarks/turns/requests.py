@@ -35,14 +35,14 @@ def count(only: str) -> int:
 def measure(elements: int, data_bytes: int, rounds: int, only: str, tell: Callable[[str], None]) -> list[Found]:
     """Return what was found for each array of each API, for the strings, the bytes and the pattern of each; each is the
     least of so many rounds with a cluster of its own."""
-    found = []
+    results = []
     for name, what, request in _cases(elements, data_bytes):
         if only not in name:
             continue
         tell(f"{name} {what}")
         frame = encode_request(request, 1, "turns")
-        found.append(Found(name, what, min(_longest_ms(frame) for _ in range(rounds))))
-    return found
+        results.append(Found(name, what, min(_longest_ms(frame) for _ in range(rounds))))
+    return results
 
 
 def _cases(elements: int, data_bytes: int) -> Iterator[tuple[str, str, Any]]:
@@ -83,10 +83,10 @@ def _longest_ms(frame: bytes) -> float:
         thread.run(_start(kafka))
         host, _, port = kafka.bootstrap_servers.partition(":")
         try:
-            with socket.create_connection((host, int(port)), _LIMIT_S) as client, thread.measured() as found:
+            with socket.create_connection((host, int(port)), _LIMIT_S) as client, thread.measured() as longest:
                 client.sendall(frame)
                 _read_answer(client)
-            return found[0]
+            return longest[0]
         finally:
             thread.run(kafka.stop())
     finally:

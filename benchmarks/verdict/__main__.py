@@ -65,19 +65,19 @@ def measured(requests: int, ways: int, settings: Sequence[str] = ()) -> dict[str
         # A process of its own: its memory is that of this verdict alone.
         command = [sys.executable, "-m", "benchmarks", "verdict", ONE, name, *settings]
         done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
-        found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
-        return found
+        result: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+        return result
 
 
-def _row(requests: int, ways: int, found: dict[str, float]) -> Any:
+def _row(requests: int, ways: int, result: dict[str, float]) -> Any:
     note = (
-        f"judging {found['judge_s']:.1f} s ({found['judge_cpu_s']:.1f} s of CPU), report {found['report_s']:.1f} s; "
-        f"driver {found['driver_mb']:.0f} MB, "
-        f"its JVM {found['jvm_mb']:.0f} MB"
+        f"judging {result['judge_s']:.1f} s ({result['judge_cpu_s']:.1f} s of CPU), report {result['report_s']:.1f} s; "
+        f"driver {result['driver_mb']:.0f} MB, "
+        f"its JVM {result['jvm_mb']:.0f} MB"
     )
     theirs = [LIMIT_S * 1000] if ways == 1 and requests == SIZES[-1] else []
     work = f"{requests:,} requests: {', '.join(list(WAYS.values())[:ways])}"
-    return compare(work, LIMIT, "ms", [(found["judge_s"] + found["report_s"]) * 1000], theirs, note=note)
+    return compare(work, LIMIT, "ms", [(result["judge_s"] + result["report_s"]) * 1000], theirs, note=note)
 
 
 def judge(folder: Path, settings: Sequence[str]) -> dict[str, float]:
@@ -89,7 +89,7 @@ def judge(folder: Path, settings: Sequence[str]) -> dict[str, float]:
     from fakebroker_load.scenario.model import DEFAULT_LATENESS_LIMIT_MS
     from fakebroker_load.session import start_spark
 
-    spark = start_spark(settings=dict(each.split("=", 1) for each in settings), rows=planned_rows(folder))
+    spark = start_spark(settings=dict(setting.split("=", 1) for setting in settings), rows=planned_rows(folder))
     jvm = spark.sparkContext._gateway.proc.pid  # type: ignore[union-attr]
     started, started_cpu_s = time.perf_counter(), cpu_s(jvm)
     judged, verdict = judge_folder(spark, folder, DEFAULT_LATENESS_LIMIT_MS)

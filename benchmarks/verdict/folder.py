@@ -150,7 +150,7 @@ def _journal(ids: Column, common: dict[str, Column], offset: Column, times: dict
     deadline = {"deadline_mono_ms": answered}
     append = place | {"error_code": 0, "base_offset": offset, "last_offset": offset, "is_duplicate": False}
     append |= {"is_marker": False, "records": _each_alone(common["fingerprint"])}
-    told: dict[str, dict[str, Column]] = {
+    event_columns: dict[str, dict[str, Column]] = {
         "request": {"peer": local, "api": "Produce", "correlation_id": ids + 1, "client_id": "fakebroker-load"}
         | {"received_mono_ms": handled},
         "produce": place | {"acks": -1, "timeout_ms": TIMEOUT_MS},
@@ -168,7 +168,7 @@ def _journal(ids: Column, common: dict[str, Column], offset: Column, times: dict
             "mono_ms": at,
             "connection": connection,
             "request": ids + 1,
-        } | told[event]
+        } | event_columns[event]
 
 
 def _each_alone(values: Column) -> pa.ListArray:

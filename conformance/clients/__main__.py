@@ -36,7 +36,7 @@ def run(
     for row in rows(kafka, ours):
         if row["outcome"] != "same":
             console.print(f"{row['outcome']:12} {row['client']} {row['version']} {row['job']}: {row['why']}")
-    unexplained = [each for each in compare(kafka, ours) if each.reason is None]
+    unexplained = [difference for difference in compare(kafka, ours) if difference.reason is None]
     jobs = sum(len(report.jobs) for report in kafka.values())
     console.print(f"{len(chosen)} clients, {jobs} jobs, {len(unexplained)} differences without a reason")
     raise typer.Exit(1 if unexplained else 0)

@@ -43,7 +43,7 @@ class LogReader(Wire):
 
         Raises TimeoutError if something is not committed after 10 s, RuntimeError if the broker refuses.
         """
-        addresses, found = self.described(topic)
+        addresses, metadata = self.described(topic)
         return {
             partition.partition_index: self._read_partition(
                 addresses[partition.leader_id],
@@ -52,7 +52,7 @@ class LogReader(Wire):
                 partition.leader_epoch,
                 at_least.get(partition.partition_index, 0),
             )
-            for partition in sorted(found.partitions, key=lambda partition: int(partition.partition_index))
+            for partition in sorted(metadata.partitions, key=lambda partition: int(partition.partition_index))
         }
 
     def _read_partition(self, leader: str, topic: str, partition: int, epoch: int, at_least: int) -> list[LoggedRecord]:
@@ -73,7 +73,7 @@ class LogReader(Wire):
             }
             [answer] = self.ask(leader, _FETCH, 11, values).responses[0].partitions
             check(answer.error_code, f"reading {topic}-{partition}")
-            records += [each for each in decode(answer.records or b"") if each.offset >= len(records)]
+            records += [record for record in decode(answer.records or b"") if record.offset >= len(records)]
 
     def _end_offset(self, leader: str, topic: str, partition: int, epoch: int) -> int:
         wanted = {"partition": partition, "leader_epoch": epoch}
@@ -85,16 +85,16 @@ class LogReader(Wire):
 
 def decode(data: bytes) -> list[LoggedRecord]:
     """The records of a record set. Raises ValueError for a wrong CRC."""
-    found: list[LoggedRecord] = []
+    records: list[LoggedRecord] = []
     batches = MemoryRecords(data)
     while batches.has_next():
         batch: Any = batches.next_batch()
         if not batch.validate_crc():
             raise ValueError(f"the batch at offset {batch.base_offset} has a wrong CRC")
-        for index, each in enumerate(batch):
-            headers = tuple((name, value) for name, value in each.headers)
-            record = Record(-1, each.key, each.value, headers, each.timestamp)
+        for index, stored in enumerate(batch):
+            headers = tuple((name, value) for name, value in stored.headers)
+            record = Record(-1, stored.key, stored.value, headers, stored.timestamp)
             sequence = batch.base_sequence + index if batch.producer_id >= 0 else None
-            broker_time = each.timestamp_type == 1
-            found.append(LoggedRecord(each.offset, record, CODECS[batch.compression_type], broker_time, sequence))
-    return found
+            broker_time = stored.timestamp_type == 1
+            records.append(LoggedRecord(stored.offset, record, CODECS[batch.compression_type], broker_time, sequence))
+    return records

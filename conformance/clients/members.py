@@ -84,15 +84,15 @@ class Member:
         except Broken as how:
             self._broken = str(how)
 
-    def _note(self, told: dict[str, Any]) -> None:
-        if "assigned" in told:
-            self.assignments.append(sorted(told["assigned"]))
-        self.read += [(partition, offset, value) for partition, offset, value in told.get("read", ())]
-        if "error" in told:
-            self.errors.append(str(told["error"]))
-        self._commits += "committed" in told
-        self._closed |= "closed" in told
-        self._unsupported = told.get("unsupported", self._unsupported)
+    def _note(self, message: dict[str, Any]) -> None:
+        if "assigned" in message:
+            self.assignments.append(sorted(message["assigned"]))
+        self.read += [(partition, offset, value) for partition, offset, value in message.get("read", ())]
+        if "error" in message:
+            self.errors.append(str(message["error"]))
+        self._commits += "committed" in message
+        self._closed |= "closed" in message
+        self._unsupported = message.get("unsupported", self._unsupported)
 
 
 def shares(members: Sequence[Member]) -> list[int] | None:

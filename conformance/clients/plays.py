@@ -54,9 +54,9 @@ def _from_latest(stage: Stage) -> None:
     stage.await_that("a record of each partition", all_are_read)
     values = stage.feed("last")
     stage.await_values([member], values)
-    stage.see("read of what was there before", [each for each in member.read if each[2].startswith("before")])
+    stage.see("read of what was there before", [record for record in member.read if record[2].startswith("before")])
     stage.see("the last", sorted(value for _, _, value in member.read if value.startswith("last")))
-    stage.see("from the first on each offset", _without_gaps(sorted(each[:2] for each in member.read)))
+    stage.see("from the first on each offset", _without_gaps(sorted(record[:2] for record in member.read)))
 
 
 def _without_gaps(places: list[tuple[int, int]]) -> bool:

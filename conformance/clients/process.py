@@ -100,8 +100,8 @@ class ClientProcess:
         """Return what the program prints at its end: its `version`, and the `jobs`."""
         line = self._line()
         try:
-            found = json.loads(line)
-            return {"version": str(found["version"]), "jobs": list(found["jobs"])}
+            printed = json.loads(line)
+            return {"version": str(printed["version"]), "jobs": list(printed["jobs"])}
         except (ValueError, LookupError, TypeError) as error:
             raise Broken(f"instead of its report it said {line[:200]!r}") from error
 

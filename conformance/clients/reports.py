@@ -72,10 +72,10 @@ class Difference:
         return f"{self.client} {self.job} {self.where}: Kafka {self.kafka}, ours {self.ours}{reason}"
 
 
-def job_report(job: Job, told: Mapping[str, Any], log: Log) -> JobReport:
+def job_report(job: Job, reported: Mapping[str, Any], log: Log) -> JobReport:
     """The report of one job from what the program told of it, and the log of its topic."""
-    results = [_result(result) for result in told.get("results") or ()]
-    return JobReport(told.get("unsupported"), results, log, misplaced(job, results, log))
+    results = [_result(result) for result in reported.get("results") or ()]
+    return JobReport(reported.get("unsupported"), results, log, misplaced(job, results, log))
 
 
 def compare(
@@ -104,17 +104,17 @@ def rows(
     "" for the job, "not run".
     """
     differences = compare(kafka, ours, rules)
-    found: list[dict[str, str]] = []
+    job_rows: list[dict[str, str]] = []
     for client, report in kafka.items():
-        own = [each for each in differences if each.client == client]
+        own = [difference for difference in differences if difference.client == client]
         if report.not_run:
-            found.append(_row(client, None, "", "not run", report.not_run))
+            job_rows.append(_row(client, None, "", "not run", report.not_run))
             continue
-        for job in dict.fromkeys(["", *report.jobs, *(each.job for each in own)]):
-            outcome, why = _outcome(report.jobs.get(job), [each for each in own if each.job == job])
+        for job in dict.fromkeys(["", *report.jobs, *(difference.job for difference in own)]):
+            outcome, why = _outcome(report.jobs.get(job), [difference for difference in own if difference.job == job])
             if job or outcome != "same":
-                found.append(_row(client, report.version, job, outcome, why))
-    return found
+                job_rows.append(_row(client, report.version, job, outcome, why))
+    return job_rows
 
 
 def misplaced(job: Job, results: Sequence[Place | str], log: Log) -> list[str]:
@@ -122,29 +122,31 @@ def misplaced(job: Job, results: Sequence[Place | str], log: Log) -> list[str]:
     whatever a client says."""
     if job.acks == 0:
         return []
-    found = []
+    problems = []
     for index, (sent, result) in enumerate(zip(job.records, results, strict=False)):
         if isinstance(result, str) or result[1] is None or result[1] < 0:
             continue
         partition, offset = result
-        at = [each for each in log.get(sent.partition, ()) if each.offset == offset]
+        at = [record for record in log.get(sent.partition, ()) if record.offset == offset]
         if partition != sent.partition or len(at) != 1:
-            found.append(f"record {index} is not at {partition}:{offset}")
+            problems.append(f"record {index} is not at {partition}:{offset}")
             continue
         stored = replace(at[0].record, partition=sent.partition)
         if at[0].broker_time:
             stored = replace(stored, timestamp_ms=sent.timestamp_ms)
         if stored != sent:
-            found.append(f"record {index} was sent as {sent}, and is {stored}")
-    return found
+            problems.append(f"record {index} was sent as {sent}, and is {stored}")
+    return problems
 
 
 def _outcome(report: JobReport | None, differences: Sequence[Difference]) -> tuple[str, str]:
-    unexplained = [each for each in differences if not each.reason]
+    unexplained = [difference for difference in differences if not difference.reason]
     if unexplained:
-        return "different", "; ".join(f"{each.where}: Kafka {each.kafka}, ours {each.ours}" for each in unexplained)
+        return "different", "; ".join(
+            f"{difference.where}: Kafka {difference.kafka}, ours {difference.ours}" for difference in unexplained
+        )
     if differences:
-        return "explained", "; ".join(dict.fromkeys(each.reason or "" for each in differences))
+        return "explained", "; ".join(dict.fromkeys(difference.reason or "" for difference in differences))
     if report is not None and report.unsupported:
         return "unsupported", report.unsupported
     return "same", ""
@@ -154,10 +156,10 @@ def _row(client: str, version: str | None, job: str, outcome: str, why: str) -> 
     return {"client": client, "version": version or "", "job": job, "outcome": outcome, "why": why}
 
 
-def _result(told: Mapping[str, Any]) -> Place | str:
-    if "error" in told:
-        return str(told["error"])
-    return told.get("partition"), told.get("offset")
+def _result(reported: Mapping[str, Any]) -> Place | str:
+    if "error" in reported:
+        return str(reported["error"])
+    return reported.get("partition"), reported.get("offset")
 
 
 class _Comparison:
@@ -197,7 +199,7 @@ class _Comparison:
         for what in dict.fromkeys([*kafka.seen, *ours.seen]):
             yield from self._values(job, what, kafka.seen.get(what, "nothing"), ours.seen.get(what, "nothing"))
         for partition in sorted({*kafka.log, *ours.log}):
-            logs = [_columns(each.log.get(partition, ())) for each in (kafka, ours)]
+            logs = [_columns(report.log.get(partition, ())) for report in (kafka, ours)]
             for name in logs[0]:
                 yield from self._values(job, f"log of partition {partition}: {name}", logs[0][name], logs[1][name])
 
@@ -214,13 +216,13 @@ class _Comparison:
 def _columns(log: Sequence[LoggedRecord]) -> dict[str, list[object]]:
     """Return the compared columns of a log, by name. The broker's time is not compared."""
     return {
-        "offset": [each.offset for each in log],
-        "key": [each.record.key for each in log],
-        "value": [each.record.value for each in log],
-        "headers": [each.record.headers for each in log],
-        "timestamp": ["the broker's" if each.broker_time else each.record.timestamp_ms for each in log],
-        "codec": [each.codec for each in log],
-        "sequence": [each.sequence for each in log],
+        "offset": [logged.offset for logged in log],
+        "key": [logged.record.key for logged in log],
+        "value": [logged.record.value for logged in log],
+        "headers": [logged.record.headers for logged in log],
+        "timestamp": ["the broker's" if logged.broker_time else logged.record.timestamp_ms for logged in log],
+        "codec": [logged.codec for logged in log],
+        "sequence": [logged.sequence for logged in log],
     }
 
 

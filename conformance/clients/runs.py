@@ -153,11 +153,11 @@ class _Runs:
 
     def read_logs(self) -> None:
         with LogReader(self._target.bootstrap_servers) as reader:
-            for client, told in self._told.items():
+            for client, reported_jobs in self._told.items():
                 for job in self._jobs:
                     if self.reports[client].broken:
                         break
-                    report = self._attempt(client, partial(self._report, reader, client, job, told))
+                    report = self._attempt(client, partial(self._report, reader, client, job, reported_jobs))
                     if report is not None:
                         self.reports[client].jobs[job.name] = report
 
@@ -188,22 +188,24 @@ class _Runs:
         with ThreadPoolExecutor(_PLAYS_AT_ONCE) as pool:
             list(pool.map(run, product(self._plays, self._players)))
 
-    def _report(self, reader: LogReader, client: str, job: Job, told: Mapping[str, Mapping[str, Any]]) -> JobReport:
+    def _report(
+        self, reader: LogReader, client: str, job: Job, reported_jobs: Mapping[str, Mapping[str, Any]]
+    ) -> JobReport:
         """The report of one job. Raises Broken if the program did not tell of each record, or the log is never
         committed."""
-        found = told.get(job.name, {})
-        if found.get("unsupported"):
-            return job_report(job, found, {})
-        results = found.get("results") or ()
+        reported = reported_jobs.get(job.name, {})
+        if reported.get("unsupported"):
+            return job_report(job, reported, {})
+        results = reported.get("results") or ()
         if len(results) != len(job.records):
             raise Broken(f"it told of {len(results)} of {len(job.records)} records of the job {job.name}")
         if not job.partitions:
-            return job_report(job, found, {})
+            return job_report(job, reported, {})
         counts = Counter(
             record.partition for record, result in zip(job.records, results, strict=True) if "error" not in result
         )
         try:
-            return job_report(job, found, reader.read(self._topic(client, job), counts))
+            return job_report(job, reported, reader.read(self._topic(client, job), counts))
         except TimeoutError as late:
             raise Broken(str(late)) from late
 
@@ -222,10 +224,10 @@ class _Runs:
             self._note(client, process)
 
     def _note(self, client: str, process: ClientProcess) -> None:
-        told = self._attempt(client, process.report)
-        if told is not None:
-            self.reports[client].version = told["version"]
-            self._told[client] |= {job["name"]: job for job in told["jobs"]}
+        report = self._attempt(client, process.report)
+        if report is not None:
+            self.reports[client].version = report["version"]
+            self._told[client] |= {job["name"]: job for job in report["jobs"]}
 
     def _attempt(self, client: str, do: Callable[[], T]) -> T | None:
         try:

@@ -59,10 +59,11 @@ class Stage:
     def see(self, what: str, value: object) -> None:
         self.seen[what] = value
 
-    def feed(self, word: str, each: int = 5, partitions: int = PARTITIONS) -> set[str]:
+    def feed(self, word: str, per_partition: int = 5, partitions: int = PARTITIONS) -> set[str]:
         """Produce so many records to each partition, and return their values."""
         values = {
-            partition: [f"{word}-{partition}-{number}" for number in range(each)] for partition in range(partitions)
+            partition: [f"{word}-{partition}-{number}" for number in range(per_partition)]
+            for partition in range(partitions)
         }
         self._wire.produce(self.topic, values)
         return {value for of_one in values.values() for value in of_one}
@@ -102,8 +103,8 @@ class Stage:
             for member in self._members:
                 member.check()
             if time.monotonic() > limit:
-                told = [(each.assigned, len(each.read), each.errors) for each in self._members]
-                raise Broken(f"{what}: not within {_PATIENCE_S:g} s; members have, have read, were told {told}")
+                states = [(member.assigned, len(member.read), member.errors) for member in self._members]
+                raise Broken(f"{what}: not within {_PATIENCE_S:g} s; members have, have read, were told {states}")
             time.sleep(_LOOK_S)
 
     def await_shares(self, members: Sequence[Member], sizes: list[int]) -> None:

@@ -34,23 +34,23 @@ class Wire:
         """The addresses of the brokers by id, and the topic as Metadata tells it."""
         flags = {"include_cluster_authorized_operations": False, "include_topic_authorized_operations": False}
         answer = self.ask(self._bootstrap.split(",")[0], _METADATA, 9, {"topics": [{"name": topic}]} | flags)
-        [found] = answer.topics
-        return {broker.node_id: f"{broker.host}:{broker.port}" for broker in answer.brokers}, found
+        [metadata] = answer.topics
+        return {broker.node_id: f"{broker.host}:{broker.port}" for broker in answer.brokers}, metadata
 
     def produce(self, topic: str, values: Mapping[int, Sequence[str]]) -> None:
         """A batch for each partition, acks=all. Raises RuntimeError if a leader refuses."""
-        addresses, found = self.described(topic)
-        leaders = {part.partition_index: addresses[part.leader_id] for part in found.partitions}
-        for partition, each in values.items():
-            frame = frames.produce(topic, {partition: frames.batch(*(value.encode() for value in each))})
+        addresses, metadata = self.described(topic)
+        leaders = {part.partition_index: addresses[part.leader_id] for part in metadata.partitions}
+        for partition, texts in values.items():
+            frame = frames.produce(topic, {partition: frames.batch(*(value.encode() for value in texts))})
             answer = self.exchange(leaders[partition], _PRODUCE, 9, frame)
             check(answer.responses[0].partition_responses[0].error_code, f"writing to {topic}-{partition}")
 
     def await_coordinator(self, group: str) -> None:
         """Wait for a coordinator: the first request creates the topic of offsets. Raises RuntimeError."""
         limit = time.monotonic() + _LIMIT_S
-        asked = {"key": group, "key_type": 0}
-        while code := self.ask(self._bootstrap.split(",")[0], _FIND_COORDINATOR, 3, asked).error_code:
+        values = {"key": group, "key_type": 0}
+        while code := self.ask(self._bootstrap.split(",")[0], _FIND_COORDINATOR, 3, values).error_code:
             if time.monotonic() > limit:
                 check(code, "finding a coordinator")
             time.sleep(0.05)

@@ -20,9 +20,9 @@ def describe_partitions(*topics: str, correlation_id: int = 1) -> bytes:
 def await_partition(target: Target, step: AwaitPartition) -> None:
     limit = target.now_s() + step.within_ms / 1000
     wanted = (step.leader, set(step.isr), set(step.elr))
-    while (found := _told(target, step)) != wanted:
+    while (state := _told(target, step)) != wanted:
         if target.now_s() > limit:
-            raise RuntimeError(f"{step.topic}-{step.partition}: leader, ISR and ELR are {found} and not {wanted}")
+            raise RuntimeError(f"{step.topic}-{step.partition}: leader, ISR and ELR are {state} and not {wanted}")
         target.pause(_POLL_MS)
 
 

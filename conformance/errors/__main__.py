@@ -15,15 +15,15 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--write", action="store_true", help="write docs/errors.md, and the table in docs/faults.md")
     parser.add_argument("--api", help="print the rows of this API only")
     options = parser.parse_args(argv)
-    found = origins(seen(load_all()), named(read()))
+    rows = origins(seen(load_all()), named(read()))
     if options.write:
-        PAGE.write_text(page(found))
+        PAGE.write_text(page(rows))
         FAULTS_PAGE.write_text(faults_page())
     else:
-        for each in found:
-            if options.api in (None, each.api):
-                print(f"{each.api:28} {each.error:40} {each.place:8} {each.said}")
-    return 1 if any(each.said == "-" for each in found) else 0
+        for row in rows:
+            if options.api in (None, row.api):
+                print(f"{row.api:28} {row.error:40} {row.place:8} {row.said}")
+    return 1 if any(row.said == "-" for row in rows) else 0
 
 
 if __name__ == "__main__":

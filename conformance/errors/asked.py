@@ -66,41 +66,41 @@ Seen = dict[tuple[str, str], list[Shown]]  # by API and error
 
 def seen(kept: Iterable[Golden]) -> Seen:
     """All that is kept. Cases that looked stand first, then by name."""
-    found: dict[tuple[str, str], dict[str, bool]] = {}
+    cases_by_pair: dict[tuple[str, str], dict[str, bool]] = {}
     for golden in kept:
         open_pairs: set[tuple[str, str]] = set()  # told already, and not looked at yet
         for step in golden.kafka:
             if not isinstance(step, Heard):
                 for pair in open_pairs:
-                    found[pair][golden.case] = True
+                    cases_by_pair[pair][golden.case] = True
                 open_pairs.clear()
                 continue
             for answer in step.answers:
                 if answer.to is None:
                     continue
-                told = answer_words(answer)
-                api = str(told["to"]).split(" ", 1)[0]
+                words = answer_words(answer)
+                api = str(words["to"]).split(" ", 1)[0]
                 looked = {pair for pair in open_pairs if api in LOOKS.get(pair[0], ())}
                 for pair in looked:
-                    found[pair][golden.case] = True
+                    cases_by_pair[pair][golden.case] = True
                 open_pairs -= looked
-                for error in _errors(api, told["says"]):
-                    cases = found.setdefault((api, error), {})
+                for error in _errors(api, words["says"]):
+                    cases = cases_by_pair.setdefault((api, error), {})
                     cases.setdefault(golden.case, False)
                     if not cases[golden.case]:
                         open_pairs.add((api, error))
     return {
-        pair: [Shown(case, looks) for case, looks in sorted(cases.items(), key=lambda each: (not each[1], each[0]))]
-        for pair, cases in found.items()
+        pair: [Shown(case, looks) for case, looks in sorted(cases.items(), key=lambda entry: (not entry[1], entry[0]))]
+        for pair, cases in cases_by_pair.items()
     }
 
 
 def _errors(api: str, says: Any) -> set[str]:
     """Return the names of all errors in an answer, wherever. Any request that comes in the middle of a login gets
     ILLEGAL_SASL_STATE: it is an error of the two APIs of logins alone."""
-    found = (_name(value) for value in _codes(says))
+    names = (_name(value) for value in _codes(says))
     of_a_login = set() if api.startswith("Sasl") else {"ILLEGAL_SASL_STATE"}
-    return {name for name in found if name != "NONE"} - of_a_login
+    return {name for name in names if name != "NONE"} - of_a_login
 
 
 def _codes(value: Any) -> Iterator[Any]:

@@ -76,17 +76,17 @@ class Origin(NamedTuple):
     @property
     def case(self) -> str:
         """Return the name of the case, "" if there is none."""
-        found = _CASE.match(self.said)
-        return found[1] if found else ""
+        match = _CASE.match(self.said)
+        return match[1] if match else ""
 
 
 def rows() -> list[tuple[str, str, str]]:
     """Return the rows that need an origin: API, error, place."""
-    found = []
+    needed = []
     for api, its in table().items():
         places = [(ANYTIME, its.before)] if its.only_reads else [(BEFORE_WORK, its.before), (AFTER_WORK, its.after)]
-        found += [(api, error, place) for place, errors in places for error in sorted(errors)]
-    return found
+        needed += [(api, error, place) for place, errors in places for error in sorted(errors)]
+    return needed
 
 
 def origins(seen: Seen, kept: Mapping[tuple[str, str, str], str]) -> list[Origin]:
@@ -98,7 +98,7 @@ def origins(seen: Seen, kept: Mapping[tuple[str, str, str], str]) -> list[Origin
 
 
 def _said(api: str, error: str, place: str, seen: Seen, kept: str) -> str:
-    shown = {each.case: each.looks for each in seen.get((api, error), ())}
+    shown = {example.case: example.looks for example in seen.get((api, error), ())}
     if place == AFTER_WORK:
         case = AFTER.get((api, error), "")
     else:
@@ -110,33 +110,33 @@ def _said(api: str, error: str, place: str, seen: Seen, kept: str) -> str:
     return f"`{case}`{_LOOKS if shown[case] and place != ANYTIME else ''}"
 
 
-def page(found: list[Origin]) -> str:
-    asked = sum(1 for each in found if each.case)
+def page(listed: list[Origin]) -> str:
+    confirmed = sum(1 for origin in listed if origin.case)
     produce = [f"| {' | '.join(map(str, row))} |\n" for row in _PRODUCE]
-    text = [_HEAD, *produce, _SEEN, f"Kafka returned the errors of {asked} of {len(found)} rows.\n\n"]
+    text = [_HEAD, *produce, _SEEN, f"Kafka returned the errors of {confirmed} of {len(listed)} rows.\n\n"]
     text.append("| API | error | work | case, or what a case would need |\n|---|---|---|---|\n")
-    text += [f"| {each.api} | {each.error} | {each.place} | {each.said} |\n" for each in found]
+    text += [f"| {origin.api} | {origin.error} | {origin.place} | {origin.said} |\n" for origin in listed]
     return "".join(text)
 
 
 def read(path: Path = PAGE) -> list[Origin]:
     """Return the rows of the page; none if there is no page."""
     lines = path.read_text().splitlines() if path.exists() else []
-    return [Origin(*found.groups()) for line in lines if (found := _ROW.match(line)) and found[1] != "API"]
+    return [Origin(*match.groups()) for line in lines if (match := _ROW.match(line)) and match[1] != "API"]
 
 
-def named(found: list[Origin]) -> dict[tuple[str, str, str], str]:
-    return {(each.api, each.error, each.place): each.case for each in found if each.case}
+def named(listed: list[Origin]) -> dict[tuple[str, str, str], str]:
+    return {(origin.api, origin.error, origin.place): origin.case for origin in listed if origin.case}
 
 
 def faults_page() -> str:
     """Return docs/faults.md with the current table. Its other text is not generated."""
-    found = ["|---|---|---|---|\n"]
+    lines = ["|---|---|---|---|\n"]
     for api, its in sorted(table().items()):
         after = "the same: it only reads" if its.only_reads else ", ".join(sorted(its.after))
         before = ", ".join(sorted(its.before))
-        found.append(f"| {api} | {', '.join(its.selectors) or '–'} | {before} | {after} |\n")
-    text, tables = _TABLE.subn("".join(found), FAULTS_PAGE.read_text())
+        lines.append(f"| {api} | {', '.join(its.selectors) or '–'} | {before} | {after} |\n")
+    text, tables = _TABLE.subn("".join(lines), FAULTS_PAGE.read_text())
     if tables != 1:
         raise ValueError(f"{FAULTS_PAGE} has {tables} tables of errors, not one")
     return text

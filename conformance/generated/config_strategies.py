@@ -77,7 +77,7 @@ def incremental_alter_configs(draw: Draw) -> Request:
         operations.append((key, operation, None if operation == DELETE else draw(st.sampled_from(_VALUES[key]))))
     if draw(_SOMETIMES):
         key, value = draw(st.sampled_from(_BAD))
-        operations = [each for each in operations if each[0] != key]
+        operations = [entry for entry in operations if entry[0] != key]
         operations.append((key, draw(st.sampled_from([SET, SET, SET, APPEND, 9])), value))
     names = [draw(_NAMES)] + (["no-such-topic"] if draw(_SOMETIMES) else [])
     resources = [(TOPIC, name, operations) for name in dict.fromkeys(names)]

@@ -86,13 +86,14 @@ def _request_refusal(key: int, request: Any) -> str | None:
     if key == 3 and not request.topics:
         return "Metadata of all topics has no order"
     if key == 32 and any(
-        each.resource_type in _OF_BROKERS and each.resource_name.lstrip("+0") in ("", "1") for each in request.resources
+        resource.resource_type in _OF_BROKERS and resource.resource_name.lstrip("+0") in ("", "1")
+        for resource in request.resources
     ):
         return "each broker has settings of its own"
     if key in (33, 44):
-        if any(each.resource_type != _TOPIC for each in request.resources):
+        if any(resource.resource_type != _TOPIC for resource in request.resources):
             return "settings of others than topics would stay"
-        if key == 33 and len(request.resources) > len({each.resource_name for each in request.resources}):
+        if key == 33 and len(request.resources) > len({resource.resource_name for resource in request.resources}):
             return "Kafka never answers AlterConfigs of one resource twice"
     if key == 22 and request.transactional_id is not None:
         return "a transactional id would stay"

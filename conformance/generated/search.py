@@ -160,13 +160,13 @@ class _Run:
         if not hunting:
             self.result.note(outcome)
             self._progress(self.result)
-        found = [signature(finding) for finding in outcome.unexplained]
+        signatures = [signature(finding) for finding in outcome.unexplained]
         if not hunting:
-            known = set(found) & set(self._known)
+            known = set(signatures) & set(self._known)
             self._known.update(known)
             # One fault shows in several fields: a stream with a known difference is not hunted for another.
-            self._hunted = found[0] if found and not known else ""
-        if self._hunted in found:
+            self._hunted = signatures[0] if signatures and not known else ""
+        if self._hunted in signatures:
             self._smallest = stream, outcome
             raise _DifferentError
 

@@ -271,8 +271,8 @@ def _metadata(draw: Callable[[st.SearchStrategy[Any]], Any]) -> Request:
         "include_topic_authorized_operations": draw(st.booleans()),
     }
     by_id = version >= 12 and draw(st.booleans())
-    asked: list[str | UUID] = draw(st.lists(_TOPIC_IDS if by_id else _NAMES, min_size=1, max_size=2))
-    return lambda number: frames.metadata(asked, version, number, **flags)
+    topics: list[str | UUID] = draw(st.lists(_TOPIC_IDS if by_id else _NAMES, min_size=1, max_size=2))
+    return lambda number: frames.metadata(topics, version, number, **flags)
 
 
 @st.composite

@@ -50,103 +50,106 @@ def run(
     keep: Annotated[int, typer.Option(help="Keep Kafka's results of so many sequences, those that show most.")] = 0,
 ) -> None:
     """Compare, print the differences, and keep them. If there is one, the exit status is 1."""
-    found = 0
+    differing = 0
     for name in generation or list(RELEASES):
         try:
-            found += _run(name, kind or list(KINDS), range(first, first + sequences), keep)
+            differing += _run(name, kind or list(KINDS), range(first, first + sequences), keep)
         except Unavailable as error:
             typer.echo(f"not run: {error}")
             raise typer.Exit(2) from None
-    raise typer.Exit(1 if found else 0)
+    raise typer.Exit(1 if differing else 0)
 
 
 def _run(generation: str, kinds: list[str], seeds: range, keep: int) -> int:
-    found = played = 0
+    differing = played = 0
     started = time.monotonic()
     golden: dict[str, list[Json]] = {kind: [] for kind in kinds}
     with Judge(generation) as judge:
-        found += _configure(judge, generation, keep > 0)
+        differing += _configure(judge, generation, keep > 0)
         _tell_errors(judge, generation, keep > 0)
         for kind, seed in product(kinds, seeds):
-            asked = KINDS[kind](generation, seed)
-            told = judge.play(asked)
-            played += len(told)
+            script = KINDS[kind](generation, seed)
+            kafka = judge.play(script)
+            played += len(kafka)
             sizes = AskedSizes(judge)
-            mine = _play(asked, told, sizes)
+            mine = _play(script, kafka, sizes)
             if keep:
-                golden[kind].append(_kept(asked, told, sizes))
-            if difference(told, mine) is not None:
-                found += 1
-                if found <= _KEPT_DIFFERENCES:
-                    _show(judge, f"{kind}-{generation}-{seed}", asked)
+                golden[kind].append(_kept(script, kafka, sizes))
+            if difference(kafka, mine) is not None:
+                differing += 1
+                if differing <= _KEPT_DIFFERENCES:
+                    _show(judge, f"{kind}-{generation}-{seed}", script)
     seconds = time.monotonic() - started
     typer.echo(
         f"{generation} ({RELEASES[generation]}): {len(kinds) * len(seeds):,} sequences of {played:,} commands, "
-        f"{found} differ, {seconds:.0f} s"
+        f"{differing} differ, {seconds:.0f} s"
     )
     for kind, transcripts in golden.items():
         if transcripts:
             _write(GOLDEN / f"generated-{kind}-{generation}.jsonl", most_telling(transcripts, keep))
-    return found
+    return differing
 
 
 def _configure(judge: Judge, generation: str, keep: bool) -> int:
-    asked = {"generation": generation, "config": sequence(generation, 0)["config"], "commands": commands(generation)}
-    told = [answer["told"][0] for answer in judge.play(asked)]
-    found = 0
-    for settings, kafka in zip(settings_of(generation), told, strict=True):
+    script = {"generation": generation, "config": sequence(generation, 0)["config"], "commands": commands(generation)}
+    kafka_configs = [answer["told"][0] for answer in judge.play(script)]
+    differing = 0
+    for settings, kafka in zip(settings_of(generation), kafka_configs, strict=True):
         mine = ours(generation, settings)
         if kafka != mine:
-            found += 1
+            differing += 1
             wrong = {name: (value, mine.get(name)) for name, value in kafka.items() if value != mine.get(name)}
             typer.echo(f"{generation} with {settings}: (Kafka, ours) {wrong or (kafka, mine)}")
     if keep:
-        pairs = zip(settings_of(generation), told, strict=True)
-        _write(GOLDEN / f"settings-{generation}.jsonl", [{"settings": asked, "told": kafka} for asked, kafka in pairs])
-    return found
+        pairs = zip(settings_of(generation), kafka_configs, strict=True)
+        _write(
+            GOLDEN / f"settings-{generation}.jsonl",
+            [{"settings": settings, "told": kafka} for settings, kafka in pairs],
+        )
+    return differing
 
 
 def _tell_errors(judge: Judge, generation: str, keep: bool) -> None:
     """Write, for the tests, what the release makes of each error code, and which states follow which."""
     if keep:
-        asked = {"config": sequence(generation, 0)["config"], "commands": [{"do": "errors"}, {"do": "transitions"}]}
-        told, states = (answer["told"] for answer in judge.play(asked))
+        script = {"config": sequence(generation, 0)["config"], "commands": [{"do": "errors"}, {"do": "transitions"}]}
+        errors, states = (answer["told"] for answer in judge.play(script))
         lines = [{"state": state, "sources": sources} for state, sources in states]
         _write(GOLDEN / f"states-{generation}.jsonl", lines)
         keys = ("code", "is_retriable", "is_invalid_metadata")
-        _write(GOLDEN / f"errors-{generation}.jsonl", [dict(zip(keys, one, strict=True)) for one in told])
+        _write(GOLDEN / f"errors-{generation}.jsonl", [dict(zip(keys, one, strict=True)) for one in errors])
 
 
-def _kept(asked: Json, told: list[Json], sizes: AskedSizes) -> Json:
+def _kept(script: Json, kafka: list[Json], sizes: AskedSizes) -> Json:
     compressed = {"compressed": sizes.sizes} if sizes.sizes else {}
-    return asked | compressed | {"told": [normal(answer) for answer in told]}
+    return script | compressed | {"told": [normal(answer) for answer in kafka]}
 
 
-def _play(asked: Json, told: list[Json], sizes: AskedSizes) -> list[Json]:
+def _play(script: Json, kafka: list[Json], sizes: AskedSizes) -> list[Json]:
     """Ours; where it breaks, that is its answer."""
     try:
-        return play(asked, sizes)
+        return play(script, sizes)
     except Exception as error:
         broken = {"events": [], "told": [f"broke: {error!r}"], "memory": [], "left": []}
-        return [broken] * len(told)
+        return [broken] * len(kafka)
 
 
-def _show(judge: Judge, name: str, asked: Json) -> None:
+def _show(judge: Judge, name: str, script: Json) -> None:
     def differs(shorter: Json) -> bool:
-        told = judge.play(shorter)
-        return difference(told, _play(shorter, told, AskedSizes(judge))) is not None
+        kafka = judge.play(shorter)
+        return difference(kafka, _play(shorter, kafka, AskedSizes(judge))) is not None
 
-    short = shrink(asked, differs)
-    told = judge.play(short)
+    short = shrink(script, differs)
+    kafka = judge.play(short)
     sizes = AskedSizes(judge)
-    where = difference(told, _play(short, told, sizes))
+    where = difference(kafka, _play(short, kafka, sizes))
     assert isinstance(where, Difference)
     typer.echo(f"{name}, {json.dumps(short['config'])}")
     for command in short["commands"]:
         typer.echo(f"  {json.dumps(command)}")
     typer.echo(f"  command {where.at}, {where.field}:\n    Kafka {where.kafka}\n    ours  {where.ours}")
     kept = GOLDEN / f"found-{name}.jsonl"
-    _write(kept, [_kept(short, told, sizes)])
+    _write(kept, [_kept(short, kafka, sizes)])
     typer.echo(f"  kept in {kept}")
 
 

@@ -60,17 +60,17 @@ class AccumulatorPlayer:
         self._partitioner = Partitioner(Generation(generation), self._random)
 
     def play(self, command: Json) -> Json:
-        told: list[Any] = []
+        results: list[Any] = []
         self._events = []
         method: Callable[[Json, list[Any]], None] = getattr(self, f"_{command['do']}")
-        method(command, told)
+        method(command, results)
         self.accumulator.run_woken(self._now_ms)
         self.accumulator.check_invariants()
         free = self.accumulator.free
         return {
             **self._manager_told(),
             "events": self._events,
-            "told": told,
+            "told": results,
             "memory": [
                 free.available_memory(),
                 free.unallocated_memory() if self.accumulator.compression is None else 0,
@@ -87,7 +87,7 @@ class AccumulatorPlayer:
         """Return the reported state of a transaction manager."""
         return {}
 
-    def _append(self, command: Json, told: list[Any]) -> None:
+    def _append(self, command: Json, results: list[Any]) -> None:
         record = command["record"]
         topic, partition = command["partition"]
         if isinstance(self.manager, TransactionManager20) and self.manager.is_transactional:  # KafkaProducer.doSend
@@ -112,25 +112,25 @@ class AccumulatorPlayer:
         if not append.is_done:
             self._waiting.append(append)
 
-    def _interrupt(self, command: Json, told: list[Any]) -> None:
+    def _interrupt(self, command: Json, results: list[Any]) -> None:
         self._waiting = [append for append in self._waiting if not append.is_done]
-        told.append(bool(self._waiting))
+        results.append(bool(self._waiting))
         if self._waiting:
             append = self._waiting[command["which"] % len(self._waiting)]
             self.accumulator.withdraw(append, ProducerError("interrupted"))
 
-    def _tick(self, command: Json, told: list[Any]) -> None:
+    def _tick(self, command: Json, results: list[Any]) -> None:
         target_ms = self._now_ms + command["ms"]
         while (deadline_ms := self.accumulator.next_deadline_ms()) is not None and deadline_ms <= target_ms:
             self._now_ms = max(self._now_ms, deadline_ms)
             self.accumulator.advance_to(self._now_ms)
         self._now_ms = target_ms
 
-    def _ready(self, command: Json, told: list[Any]) -> None:
+    def _ready(self, command: Json, results: list[Any]) -> None:
         ready = self.accumulator.ready(self._metadata(), self._now_ms)
-        told += [sorted(ready.ready_nodes), ready.next_ready_check_delay_ms, sorted(ready.unknown_leader_topics)]
+        results += [sorted(ready.ready_nodes), ready.next_ready_check_delay_ms, sorted(ready.unknown_leader_topics)]
 
-    def _drain(self, command: Json, told: list[Any]) -> None:
+    def _drain(self, command: Json, results: list[Any]) -> None:
         metadata = self._metadata()
         nodes = [node for node in command["nodes"] if metadata.partitions_for_node(node)]
         for batches in self.accumulator.drain(metadata, nodes, command["max_size"], self._now_ms).values():
@@ -140,22 +140,22 @@ class AccumulatorPlayer:
                 described.append({**_described(batch), "bytes": len(data), "checksum": zlib.crc32(data)})
                 batch.is_inflight = True
                 self._in_flight.append(batch)
-            told.append(described)
+            results.append(described)
 
-    def _expire(self, command: Json, told: list[Any]) -> None:
+    def _expire(self, command: Json, results: list[Any]) -> None:
         accumulator, now_ms = self.accumulator, self._now_ms
         is_old, release = isinstance(accumulator, RecordAccumulator20), accumulator.config.generation
         if isinstance(accumulator, RecordAccumulator43):
             accumulator.reset_next_batch_expiry_time()
         for batch in accumulator.expired_batches(now_ms):
-            told.append(_described(batch))
+            results.append(_described(batch))
             self._fail(batch, batch.expiry_error() if is_old else delivery_timeout_error(batch, now_ms, release))
         if isinstance(accumulator, RecordAccumulator43):
-            told.append(accumulator.next_expiry_ms)
+            results.append(accumulator.next_expiry_ms)
 
-    def _answer(self, command: Json, told: list[Any]) -> None:
+    def _answer(self, command: Json, results: list[Any]) -> None:
         if not self._in_flight:
-            told.append("nothing is in flight")
+            results.append("nothing is in flight")
             return
         batch = self._in_flight.pop(command["which"] % len(self._in_flight))
         batch.is_inflight = False
@@ -179,46 +179,46 @@ class AccumulatorPlayer:
         else:
             self.accumulator.deallocate(batch)
 
-    def _mute(self, command: Json, told: list[Any]) -> None:
+    def _mute(self, command: Json, results: list[Any]) -> None:
         self.accumulator.mute_partition(TopicPartition(*command["partition"]))
 
-    def _unmute(self, command: Json, told: list[Any]) -> None:
+    def _unmute(self, command: Json, results: list[Any]) -> None:
         self.accumulator.unmute_partition(TopicPartition(*command["partition"]), self._now_ms + command["until"])
 
-    def _flush(self, command: Json, told: list[Any]) -> None:
+    def _flush(self, command: Json, results: list[Any]) -> None:
         self.accumulator.begin_flush()
 
-    def _flushed(self, command: Json, told: list[Any]) -> None:
+    def _flushed(self, command: Json, results: list[Any]) -> None:
         is_over = self.accumulator.flush_in_progress() and not self.accumulator.has_incomplete()
-        told.append(is_over)
+        results.append(is_over)
         if is_over:
             self.accumulator.end_flush()
 
-    def _lead(self, command: Json, told: list[Any]) -> None:
+    def _lead(self, command: Json, results: list[Any]) -> None:
         changed = command["partition"]
         self._partitions = [changed if one[:2] == changed[:2] else one for one in self._partitions]
 
-    def _latency(self, command: Json, told: list[Any]) -> None:
+    def _latency(self, command: Json, results: list[Any]) -> None:
         if isinstance(self.accumulator, RecordAccumulator43):
             self.accumulator.update_node_latency_stats(command["node"], self._now_ms, command["can_drain"])
 
-    def _abort(self, command: Json, told: list[Any]) -> None:
+    def _abort(self, command: Json, results: list[Any]) -> None:
         if self.accumulator.free.queued():
             self.accumulator.abort_batches(_AbortedError("gone"))
         else:
             self.accumulator.abort_incomplete_batches(_AbortedError("gone"), self._now_ms)
         self._events.sort(key=_record_of)
 
-    def _abort_undrained(self, command: Json, told: list[Any]) -> None:
+    def _abort_undrained(self, command: Json, results: list[Any]) -> None:
         self.accumulator.abort_undrained_batches(_AbortedError("gone"))
         self._events.sort(key=_record_of)
 
-    def _close(self, command: Json, told: list[Any]) -> None:
+    def _close(self, command: Json, results: list[Any]) -> None:
         self.accumulator.close()
 
-    def _choose(self, command: Json, told: list[Any]) -> None:
+    def _choose(self, command: Json, results: list[Any]) -> None:
         key = _bytes(command["key"], command["seed"])
-        told.append(self._partitioner.partition(command["topic"], None, key, self._metadata()))
+        results.append(self._partitioner.partition(command["topic"], None, key, self._metadata()))
 
     def _metadata(self) -> MetadataSnapshot:
         return MetadataSnapshot(

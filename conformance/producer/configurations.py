@@ -116,8 +116,8 @@ def ours(generation: str, settings: dict[str, str]) -> Json:
         config = ProducerConfig(generation, settings)
     except ConfigError as error:
         return {"refused": error.kafka_name}
-    told = {name: getattr(config, name.replace(".", "_")) for name in _names(generation)}
-    return {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in told.items()}
+    values = {name: getattr(config, name.replace(".", "_")) for name in _names(generation)}
+    return {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in values.items()}
 
 
 def _names(generation: str) -> list[str]:

@@ -42,15 +42,15 @@ class Judge:
     def __exit__(self, *_: object) -> None:
         self._jvm.end()
 
-    def play(self, asked: Json) -> list[Json]:
+    def play(self, script: Json) -> list[Json]:
         """Return the results of each command. Raises Broken if the JVM ends."""
-        answers: list[Json] = self._jvm.ask(asked, _LIMIT_S)
+        answers: list[Json] = self._jvm.ask(script, _LIMIT_S)
         return answers
 
     def compressed(self, codec: int, data: bytes) -> bytes:
         """Return the data compressed by the release's codec."""
-        asked = sequence(self._generation, 0)["config"]
-        [answer] = self.play({"config": asked, "commands": [{"do": "compress", "codec": codec, "data": data.hex()}]})
+        config = sequence(self._generation, 0)["config"]
+        [answer] = self.play({"config": config, "commands": [{"do": "compress", "codec": codec, "data": data.hex()}]})
         return bytes.fromhex(answer["told"][0])
 
 

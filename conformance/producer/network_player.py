@@ -61,7 +61,7 @@ class _Wires(Selectable):
         self._drop(node)
 
     def send(self, request: ClientRequest, now_ms: int) -> None:
-        told: Json = {
+        event: Json = {
             "send": str(request.node),
             "api": request.api_key,
             "version": request.version,
@@ -69,8 +69,8 @@ class _Wires(Selectable):
             "expects": request.expects_response,
         }
         if isinstance(request.body, MetadataRequest):
-            told["topics"] = request.body.topics
-        self.events.append(told)
+            event["topics"] = request.body.topics
+        self.events.append(event)
         self._unwritten.append(request)
         if request.expects_response:
             self._unanswered.setdefault(request.node, []).append(request)
@@ -138,10 +138,10 @@ class NetworkPlayer:
         self._asked: MetadataRequest | None = None
 
     def play(self, command: Json) -> Json:
-        told: list[Any] = []
+        results: list[Any] = []
         self._wires.events = []
         method: Callable[[Json, list[Any]], None] = getattr(self, f"_{command['do']}")
-        method(command, told)
+        method(command, results)
         self._client.check_invariants()
         client, now_ms = self._client, self._now_ms
         nodes = [
@@ -156,7 +156,7 @@ class NetworkPlayer:
         ]
         return {
             "events": self._wires.events,
-            "told": told,
+            "told": results,
             "nodes": nodes,
             "in_flight": client.in_flight_request_count_all(),
             "ready": client.has_ready_nodes(now_ms),
@@ -165,41 +165,41 @@ class NetworkPlayer:
 
     def _tell_metadata(self) -> list[Any]:
         metadata, snapshot = self._metadata, self._metadata.fetch()
-        told: list[Any] = [
+        state: list[Any] = [
             metadata.update_version,
             metadata.update_requested(),
             metadata.time_to_next_update_ms(self._now_ms),
         ]
         for node in snapshot.nodes:
             led = [str(info.partition) for info in snapshot.partitions_for_node(node.node_id)]
-            told.append([*node, *led])
+            state.append([*node, *led])
         for topic in self._json["topics"]:
             infos = snapshot.partitions_for_topic(topic)
-            told.append([topic, *(number for info in infos for number in (info.partition.partition, info.leader))])
-        return told
+            state.append([topic, *(number for info in infos for number in (info.partition.partition, info.leader))])
+        return state
 
-    def _tick(self, command: Json, told: list[Any]) -> None:
+    def _tick(self, command: Json, results: list[Any]) -> None:
         self._now_ms += command["ms"]
 
-    def _ready(self, command: Json, told: list[Any]) -> None:
+    def _ready(self, command: Json, results: list[Any]) -> None:
         node = command["node"]
-        told.append(self._client.ready(Node(node, command["host"], 9092 + abs(node)), self._now_ms))
+        results.append(self._client.ready(Node(node, command["host"], 9092 + abs(node)), self._now_ms))
 
-    def _send(self, command: Json, told: list[Any]) -> None:
+    def _send(self, command: Json, results: list[Any]) -> None:
         node = command["node"]
         is_ready = self._client.is_ready(node, self._now_ms)
-        told.append(is_ready)
+        results.append(is_ready)
         if is_ready:
             wanted = client_range(PRODUCE, self._config.generation)
             request = self._client.new_client_request(node, wanted, None, self._now_ms, command["expects"])
             self._client.send(request, self._now_ms)
 
-    def _poll(self, command: Json, told: list[Any]) -> None:
+    def _poll(self, command: Json, results: list[Any]) -> None:
         timeout_ms = self._client.begin_poll(command["timeout"], self._now_ms)
         if timeout_ms is not None:
             self._now_ms += command["ms"]
             self._wires.happen(command)
-        told += [
+        results += [
             {
                 "node": str(response.request.node),
                 "correlation": response.request.correlation_id,
@@ -211,54 +211,54 @@ class NetworkPlayer:
             }
             for response in self._client.end_poll(self._now_ms)
         ]
-        told.append(-1 if timeout_ms is None else timeout_ms)
+        results.append(-1 if timeout_ms is None else timeout_ms)
 
-    def _disconnect(self, command: Json, told: list[Any]) -> None:
+    def _disconnect(self, command: Json, results: list[Any]) -> None:
         if self._wires.knows(command["node"]):
             self._client.disconnect(command["node"], self._now_ms)
 
-    def _close(self, command: Json, told: list[Any]) -> None:
+    def _close(self, command: Json, results: list[Any]) -> None:
         self._client.close_connection(command["node"], self._now_ms)
 
-    def _least(self, command: Json, told: list[Any]) -> None:
-        found = self._client.least_loaded_node(self._now_ms).node
-        told.append("none" if found is None else str(found.node_id))
+    def _least(self, command: Json, results: list[Any]) -> None:
+        node = self._client.least_loaded_node(self._now_ms).node
+        results.append("none" if node is None else str(node.node_id))
 
-    def _add(self, command: Json, told: list[Any]) -> None:
+    def _add(self, command: Json, results: list[Any]) -> None:
         self._metadata.add(command["topic"], self._now_ms)
 
-    def _request(self, command: Json, told: list[Any]) -> None:
-        told.append(self._metadata.request_update())
+    def _request(self, command: Json, results: list[Any]) -> None:
+        results.append(self._metadata.request_update())
 
-    def _request_for(self, command: Json, told: list[Any]) -> None:
-        told.append(self._metadata.request_update_for_topic(command["topic"]))
+    def _request_for(self, command: Json, results: list[Any]) -> None:
+        results.append(self._metadata.request_update_for_topic(command["topic"]))
 
-    def _fail(self, command: Json, told: list[Any]) -> None:
+    def _fail(self, command: Json, results: list[Any]) -> None:
         self._metadata.failed_update(self._now_ms)
 
-    def _ask(self, command: Json, told: list[Any]) -> None:
+    def _ask(self, command: Json, results: list[Any]) -> None:
         self._asked = self._metadata.new_request(self._now_ms)
-        told += [self._asked.topics, self._asked.is_partial_update]
+        results += [self._asked.topics, self._asked.is_partial_update]
 
-    def _answer_asked(self, command: Json, told: list[Any]) -> None:
-        asked = self._asked
+    def _answer_asked(self, command: Json, results: list[Any]) -> None:
+        request = self._asked
         if isinstance(self._metadata, Metadata20):
-            asked = MetadataRequest([])
-        if asked is not None and command["brokers"]:
-            self._metadata.update(asked, _metadata_response(command, command["version"]), self._now_ms)
+            request = MetadataRequest([])
+        if request is not None and command["brokers"]:
+            self._metadata.update(request, _metadata_response(command, command["version"]), self._now_ms)
 
-    def _leaders(self, command: Json, told: list[Any]) -> None:
+    def _leaders(self, command: Json, results: list[Any]) -> None:
         if isinstance(self._metadata, Metadata43):
             leaders = [
                 PartitionInfo(TopicPartition(topic, index), leader, epoch)
                 for topic, index, leader, epoch in command["leaders"]
             ]
             nodes = [Node(*one) for one in command["brokers"]]
-            told += sorted(str(one) for one in self._metadata.update_partition_leadership(leaders, nodes))
+            results += sorted(str(one) for one in self._metadata.update_partition_leadership(leaders, nodes))
 
-    def _topic_error(self, command: Json, told: list[Any]) -> None:
+    def _topic_error(self, command: Json, results: list[Any]) -> None:
         error = self._metadata.take_error_for_topic(command["topic"])
-        told.append(_EXCEPTIONS[ErrorCode(error.code)] if isinstance(error, BrokerError) else "none")
+        results.append(_EXCEPTIONS[ErrorCode(error.code)] if isinstance(error, BrokerError) else "none")
 
 
 def _no_chance() -> float:

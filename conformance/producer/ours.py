@@ -77,7 +77,7 @@ class Player(TransactionsPlayer):
         self._sender = Sender(self.accumulator, self._wire)
         self._ids_asked = 0
 
-    def _run(self, command: Json, told: list[Any]) -> None:
+    def _run(self, command: Json, results: list[Any]) -> None:
         self._sender.is_metadata_update_requested = False
         self._wire.begin(command)
         self._ids_asked = 0
@@ -91,7 +91,7 @@ class Player(TransactionsPlayer):
             if not request.expects_response:
                 self._unanswered.remove(request)
                 self._sender.handle_no_response(request, self._now_ms)
-        told += [timeout_ms, requested or self._sender.is_metadata_update_requested]
+        results += [timeout_ms, requested or self._sender.is_metadata_update_requested]
 
     def _unblock(self, command: Json, timeout_ms: int) -> None:
         """Unblock as Kafka's thread does: its own request gets a response, or time passes until there is news of the
@@ -116,19 +116,19 @@ class Player(TransactionsPlayer):
             self._now_ms += min(timeout_ms, self._wire.poll_delay_ms(self._wire.awaited, self._now_ms))
 
     def _sent(self, request: Request, now_ms: int) -> None:
-        told: Json = {"send": str(request.node), "expects": True}
+        event: Json = {"send": str(request.node), "expects": True}
         if self.manager is not None:
-            told["at"] = now_ms - START_MS
+            event["at"] = now_ms - START_MS
         if isinstance(request, TransactionalRequest):
-            told["asks"] = asked(request.request)
+            event["asks"] = asked(request.request)
         else:
             sizes = {str(partition): len(batch.records()) for partition, batch in request.batches.items()}
-            told |= {"expects": request.expects_response, "acks": request.acks, "timeout": request.timeout_ms}
-            told["sizes"] = sizes
+            event |= {"expects": request.expects_response, "acks": request.acks, "timeout": request.timeout_ms}
+            event["sizes"] = sizes
             if self.manager is not None:
-                told |= {"transactional_id": request.transactional_id or "", "v2": request.is_transaction_v2}
-                told["states"] = {str(partition): state_of(batch) for partition, batch in request.batches.items()}
-        self._events.append(told)
+                event |= {"transactional_id": request.transactional_id or "", "v2": request.is_transaction_v2}
+                event["states"] = {str(partition): state_of(batch) for partition, batch in request.batches.items()}
+        self._events.append(event)
         self._unanswered.append(request)
 
     def _tell_uncaught(self) -> None:
@@ -136,12 +136,12 @@ class Player(TransactionsPlayer):
             self._events.append({"uncaught": self._sender.uncaught.kafka_name})
             self._sender.uncaught = None
 
-    def _drop(self, command: Json, told: list[Any]) -> None:
-        self._respond(command, told)
+    def _drop(self, command: Json, results: list[Any]) -> None:
+        self._respond(command, results)
 
-    def _respond(self, command: Json, told: list[Any]) -> None:
+    def _respond(self, command: Json, results: list[Any]) -> None:
         if not self._unanswered:
-            told.append("nothing is in flight")
+            results.append("nothing is in flight")
             return
         request = self._unanswered.pop(command["which"] % len(self._unanswered))
         self._sender.is_metadata_update_requested = False
@@ -165,16 +165,16 @@ class Player(TransactionsPlayer):
             ]
             self._sender.handle_produce_response(request, answers, command["throttle_ms"], self._now_ms)
         self._tell_uncaught()
-        told.append(self._sender.is_metadata_update_requested)
+        results.append(self._sender.is_metadata_update_requested)
 
-    def _unready(self, command: Json, told: list[Any]) -> None:
+    def _unready(self, command: Json, results: list[Any]) -> None:
         self._wire.ready_at_ms[command["node"]] = self._now_ms + command["ms"]
         if command.get("failed"):
             self._wire.failed.add(command["node"])
         else:
             self._wire.failed.discard(command["node"])
 
-    def _flight(self, command: Json, told: list[Any]) -> None:
+    def _flight(self, command: Json, results: list[Any]) -> None:
         flights, node = self._flights, command["node"]
         match command["op"]:
             case "add":
@@ -182,15 +182,15 @@ class Player(TransactionsPlayer):
             case "written" if flights.count(node):
                 flights.last_sent(node).is_written = True
             case "next":
-                told.append(flights.complete_next(node).request if flights.count(node) else -1)
+                results.append(flights.complete_next(node).request if flights.count(node) else -1)
             case "last":
-                told.append(flights.complete_last_sent(node).request if flights.count(node) else -1)
+                results.append(flights.complete_last_sent(node).request if flights.count(node) else -1)
             case "clear":
-                told += [one.request for one in flights.clear_all(node)]
+                results += [one.request for one in flights.clear_all(node)]
             case "throttle":
                 flights.increment_throttle_time(node, command["ms"])
-        told += [flights.can_send_more(node), flights.count(node), flights.count_all()]
-        told.append([str(late) for late in flights.nodes_with_timed_out_requests(self._now_ms)])
+        results += [flights.can_send_more(node), flights.count(node), flights.count_all()]
+        results.append([str(late) for late in flights.nodes_with_timed_out_requests(self._now_ms)])
 
 
 def play(sequence: Json, compress: Compress | None = None) -> list[Json]:

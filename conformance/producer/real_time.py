@@ -136,27 +136,27 @@ class Verdict(NamedTuple):
 
 def verdict(limits: Limits, kafka: Sequence[Told], ours: Sequence[Told]) -> Verdict:
     """Judge the rounds of one scene that were played."""
-    if any(told.is_disturbed for told in [*kafka, *ours]):
+    if any(attempt.is_disturbed for attempt in [*kafka, *ours]):
         return Verdict(undecided="the machine was late in every try")
-    counted = [told for told in kafka if _is_within(limits, told)]
+    counted = [attempt for attempt in kafka if _is_within(limits, attempt)]
     if 2 * len(counted) <= len(kafka):
         return Verdict(undecided=f"Kafka took {_described(kafka)}, not {_described(limits)}")
-    if not all(_is_within(limits, told) for told in ours):
+    if not all(_is_within(limits, attempt) for attempt in ours):
         return Verdict(differs=f"ours took {_described(ours)}, not {_described(limits)}")
-    theirs, mine = ({told.outcome for told in side} for side in (counted, ours))
+    theirs, mine = ({attempt.outcome for attempt in side} for side in (counted, ours))
     if not (mine <= theirs or theirs <= mine):  # whether a lost connection was noticed before is a race on both sides
         return Verdict(differs=f"Kafka says {sorted(theirs)}, ours {sorted(mine)}")
     return Verdict()
 
 
-def _is_within(limits: Limits, told: Told) -> bool:
-    return limits.first * T_MS - 1 <= told.ms < limits.below * T_MS  # clocks of milliseconds are rounded down
+def _is_within(limits: Limits, attempt: Told) -> bool:
+    return limits.first * T_MS - 1 <= attempt.ms < limits.below * T_MS  # clocks of milliseconds are rounded down
 
 
 def _described(times: Sequence[Told] | Limits) -> str:
     if isinstance(times, Limits):
         return f"{times.first * T_MS:g} to {times.below * T_MS:g} ms"
-    return ", ".join(f"{told.ms:.0f}" for told in times) + " ms"
+    return ", ".join(f"{attempt.ms:.0f}" for attempt in times) + " ms"
 
 
 def settings_of(generation: str, kafka: FakeCluster, retries: bool) -> dict[str, str]:
@@ -190,12 +190,12 @@ class _Side:
     def play(self, scene: Scene) -> Told:
         for _ in range(_MOST_TRIES):
             scene.before(self._kafka)
-            told = self._send()
+            attempt = self._send()
             scene.after(self._kafka)
             self.settle()
-            if not told.is_disturbed:
+            if not attempt.is_disturbed:
                 break
-        return told
+        return attempt
 
     def settle(self) -> None:
         while not self._send().outcome.startswith("offset"):
@@ -233,13 +233,13 @@ def _side(kafka_clients: bool, generation: str, retries: bool) -> Iterator[_Side
 
 def _play(kafka_clients: bool, generation: str, rounds: int) -> dict[str, list[Told]]:
     """Return what was told in each scene."""
-    told: dict[str, list[Told]] = {}
+    by_scene: dict[str, list[Told]] = {}
     for retries in (False, True):
         with _side(kafka_clients, generation, retries) as side:
             for scene in SCENES:
                 if scene.retries == retries:
-                    told[scene.name] = [side.play(scene) for _ in range(rounds)]
-    return told
+                    by_scene[scene.name] = [side.play(scene) for _ in range(rounds)]
+    return by_scene
 
 
 def judge(generation: str, rounds: int) -> dict[str, Verdict]:
@@ -254,7 +254,7 @@ def main(
     generation: Annotated[list[str] | None, typer.Option(help=f"{', '.join(RELEASES)}; all by default.")] = None,
 ) -> None:
     """Compare, and show what differs. The exit status is 1 if anything does."""
-    found = 0
+    differing = 0
     for name in generation or list(RELEASES):
         try:
             verdicts = judge(name, rounds)
@@ -262,11 +262,11 @@ def main(
             typer.echo(f"not run: {error}")
             raise typer.Exit(2) from None
         for scene, (differs, undecided) in verdicts.items():
-            found += bool(differs)
+            differing += bool(differs)
             if differs or undecided:
                 typer.echo(f"{name} ({RELEASES[name]}), {scene}: {differs or f'undecided: {undecided}'}")
         typer.echo(f"{name} ({RELEASES[name]}): {len(verdicts)} scenes, {rounds} rounds of each")
-    raise typer.Exit(1 if found else 0)
+    raise typer.Exit(1 if differing else 0)
 
 
 if __name__ == "__main__":

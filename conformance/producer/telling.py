@@ -22,7 +22,7 @@ def most_telling(transcripts: Sequence[Json], count: int) -> list[Json]:
 
 def _told(transcript: Json) -> set[Any]:
     """Return the commands of a transcript with the state before, and their results."""
-    told = set()
+    steps = set()
     state: Any = None
     for command, answer in zip(transcript["commands"], transcript["told"], strict=True):
         codes = tuple(
@@ -31,9 +31,9 @@ def _told(transcript: Json) -> set[Any]:
         came = tuple(sorted({_name(event) for event in answer["events"]}))
         manager = answer.get("manager", [None] * 8)
         after = (manager[0], manager[3], manager[6])
-        told.add((command["do"], command.get("op"), codes, state, came, after))
+        steps.add((command["do"], command.get("op"), codes, state, came, after))
         state = after
-    return told
+    return steps
 
 
 def _name(event: Json) -> str:

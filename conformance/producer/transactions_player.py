@@ -40,47 +40,47 @@ class TransactionsPlayer(AccumulatorPlayer):
         self._inits: set[int] = set()
         self._done: set[int] = set()
 
-    def _txn(self, command: Json, told: list[Any]) -> None:
+    def _txn(self, command: Json, results: list[Any]) -> None:
         try:
-            self._call(command, told)
+            self._call(command, results)
         except ProducerError as error:
             self._events.append({"threw": name_of(error), "text": text_of(error)})
 
-    def _call(self, command: Json, told: list[Any]) -> None:
+    def _call(self, command: Json, results: list[Any]) -> None:
         manager = self.manager
         assert manager is not None
         match command["op"]:
             case "init":
-                at = self._remember(manager.initialize_transactions(), told)
+                at = self._remember(manager.initialize_transactions(), results)
                 self._inits.add(at)
             case "begin":
                 manager.begin_transaction()
             case "commit":
-                self._remember(manager.begin_commit(), told)
+                self._remember(manager.begin_commit(), results)
             case "abort":
-                self._remember(manager.begin_abort(), told)
+                self._remember(manager.begin_abort(), results)
             case "offsets":
                 offsets = {TopicPartition("in", index): offset for index, offset in command["offsets"]}
-                self._remember(manager.send_offsets_to_transaction(offsets, GroupMetadata("g")), told)
+                self._remember(manager.send_offsets_to_transaction(offsets, GroupMetadata("g")), results)
             case "await":
-                self._await(len(self._results) - 1 - command["which"], told)
+                self._await(len(self._results) - 1 - command["which"], results)
 
-    def _remember(self, result: TransactionalRequestResult, told: list[Any]) -> int:
+    def _remember(self, result: TransactionalRequestResult, results: list[Any]) -> int:
         at = next((at for at, one in enumerate(self._results) if one is result), len(self._results))
         if at == len(self._results):
             self._results.append(result)
-        told.append(at)
+        results.append(at)
         return at
 
-    def _await(self, at: int, told: list[Any]) -> None:
+    def _await(self, at: int, results: list[Any]) -> None:
         if at < 0 or not self._results[at].is_completed:
-            told.append("waits")
+            results.append("waits")
             return
         self._results[at].acknowledge()
         if at in self._inits and isinstance(self.manager, TransactionManager43):  # KafkaProducer.initTransactions
             self.manager.maybe_update_transaction_v2_enabled(on_initialization=True)
 
-    def _versions(self, command: Json, told: list[Any]) -> None:
+    def _versions(self, command: Json, results: list[Any]) -> None:
         self.api_versions.update(command["node"], command["init"], command["epoch"], command["level"])
 
     def _manager_told(self) -> Json:

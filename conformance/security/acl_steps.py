@@ -71,11 +71,11 @@ def acl_case(
     host = host_of(name)
     admin = [acl("CLUSTER", "kafka-cluster", "ALL", host=LOOPBACK)]
     admin += [acl(kind, "*", "ALL", host=LOOPBACK) for kind in _CONCRETE]
-    granted = [_granted(each.strip(), host) for each in grants.split(";") if each.strip()]
-    asked: list[Step] = []
+    granted = [_granted(text.strip(), host) for text in grants.split(";") if text.strip()]
+    request_steps: list[Step] = []
     for frame in numbered(frames):
-        asked += [Send((frame,), CLIENT, host=host), Settle(CLIENT)]
-    steps = (Send((create_acls(*admin, *granted),), ADMIN), Settle(ADMIN), *IN_FORCE, *before, *asked, *after)
+        request_steps += [Send((frame,), CLIENT, host=host), Settle(CLIENT)]
+    steps = (Send((create_acls(*admin, *granted),), ADMIN), Settle(ADMIN), *IN_FORCE, *before, *request_steps, *after)
     return Case(name, why, steps, topics, box="acls")
 
 

@@ -65,9 +65,9 @@ def grant(text: str, principal: str) -> dict[str, Any]:
     )
 
 
-def grants(*each: tuple[str, str]) -> tuple[Step, ...]:
+def grants(*pairs: tuple[str, str]) -> tuple[Step, ...]:
     """Return the steps in which the harness gives pairs of a principal and a text as in `grant`, with semicolons."""
-    made = [grant(text.strip(), principal) for principal, texts in each for text in texts.split(";") if text.strip()]
+    made = [grant(text.strip(), principal) for principal, texts in pairs for text in texts.split(";") if text.strip()]
     return *harness(create_acls(*made)), *IN_FORCE
 
 

@@ -71,12 +71,12 @@ def _suite(suite: Suite, folder: Path, sides: list[str], pattern: str, end: floa
         left = tests if pattern != "*" else [test for test in tests if test not in results.by_test]
         if left:
             _run(suite, home, side, left, results, end)
-    ours, kafka = (Results(folder, suite, each).by_test for each in SIDES)
+    ours, kafka = (Results(folder, suite, side_name).by_test for side_name in SIDES)
     short = [test for test in only_there(ours, kafka, PASSED) if test in tests]
     for test in short:
-        asked = f" (not served: {', '.join(ours[test].refused)})" if ours[test].refused else ""
-        console.print(f"  {ours[test].what} on fakebroker, passed on Kafka: {test}{asked}")
-    passed = [sum(each[test].what == PASSED for test in tests if test in each) for each in (ours, kafka)]
+        refused = f" (not served: {', '.join(ours[test].refused)})" if ours[test].refused else ""
+        console.print(f"  {ours[test].what} on fakebroker, passed on Kafka: {test}{refused}")
+    passed = [sum(by_test[test].what == PASSED for test in tests if test in by_test) for by_test in (ours, kafka)]
     console.print(
         f"  {len(tests)} tests; passed on fakebroker {passed[0]}, on Kafka {passed[1]}, on Kafka only {len(short)}"
     )

@@ -65,13 +65,13 @@ def write_page(folder: Path) -> None:
 
 def _kept(text: str) -> Mapping[tuple[str, str], list[str]]:
     """Return the lines of a page that are about one suite, by heading and suite."""
-    heading, found = "", defaultdict[tuple[str, str], list[str]](list)
+    heading, lines = "", defaultdict[tuple[str, str], list[str]](list)
     for line in text.splitlines():
         if line.startswith("## "):
             heading = line
         elif named := _OF_A_SUITE.match(line):
-            found[heading, named[1]].append(line)
-    return found
+            lines[heading, named[1]].append(line)
+    return lines
 
 
 def _lines(folder: Path, kept: Mapping[tuple[str, str], list[str]]) -> Iterator[str]:
@@ -93,9 +93,9 @@ def _lines(folder: Path, kept: Mapping[tuple[str, str], list[str]]) -> Iterator[
         "|---|---|---:|---:|---:|---:|---:|---:|---:|---:|",
     )
     ran = {suite.name: _ran(folder, suite) for suite in SUITES}
-    for name, each in ran.items():
-        rows = [row for row in kept.get(("", name), ()) if f"`{each.suite.package}`" in row]
-        yield rows[0] if rows and not each.ours else _row(each)
+    for name, run in ran.items():
+        rows = [row for row in kept.get(("", name), ()) if f"`{run.suite.package}`" in row]
+        yield rows[0] if rows and not run.ours else _row(run)
     yield from (
         "",
         "## Secured brokers",
@@ -114,9 +114,9 @@ def _lines(folder: Path, kept: Mapping[tuple[str, str], list[str]]) -> Iterator[
         yield f"- **{name}**: {why}"
     for section in _SECTIONS:
         heading, lines = f"## {section.title}", list[str]()
-        for name, each in ran.items():
-            told = [each.line(test, side) for test, side in section.tests(each)]
-            lines += told if each.ours else kept.get((heading, name), [])
+        for name, run in ran.items():
+            own_lines = [run.line(test, side) for test, side in section.tests(run)]
+            lines += own_lines if run.ours else kept.get((heading, name), [])
         yield from ("", heading, "", *([section.about, ""] if section.about else []), *lines)
 
 

@@ -70,12 +70,12 @@ class PythonSuite(Suite):
         return next((folder / "source").iterdir())
 
     def tests(self, folder: Path) -> list[str]:
-        told = tool(
+        listing = tool(
             [self._python(folder), "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", *self._tests],
             self.where(folder),
             variables=self.settings(Side("", "", [("127.0.0.1", 1)])),
         )
-        return [line for line in told.splitlines() if "::" in line]
+        return [line for line in listing.splitlines() if "::" in line]
 
     def command(self, folder: Path, test: str) -> Sequence[str]:
         return [self._python(folder), "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", test]

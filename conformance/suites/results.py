@@ -44,7 +44,9 @@ class Results:
         log = self.log(test)
         log.parent.mkdir(exist_ok=True)
         log.write_text(outcome.output)
-        self._path.write_text(json.dumps({name: asdict(each) for name, each in self.by_test.items()}, indent=1))
+        self._path.write_text(
+            json.dumps({name: asdict(test_result) for name, test_result in self.by_test.items()}, indent=1)
+        )
         return result
 
     def log(self, test: str) -> Path:

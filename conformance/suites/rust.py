@@ -51,12 +51,12 @@ class RustSuite(Suite):
         (fetched / "Cargo.toml").write_text(f'{_MANIFEST}{self.name} = "={self.version}"\n')
         tool(["cargo", "fetch", "--quiet"], fetched)
         home = Path(os.environ.get("CARGO_HOME") or Path.home() / ".cargo")
-        found = list((home / "registry" / "src").glob(f"*/{self.name}-{self.version}"))
-        if not found:
+        sources = list((home / "registry" / "src").glob(f"*/{self.name}-{self.version}"))
+        if not sources:
             raise NotRun(f"Cargo fetched no {self.package}")
         # Which Rust its authors use is not fetched: the one that is here has to do.
         others = shutil.ignore_patterns("rust-toolchain*")
-        shutil.copytree(found[0], self.where(folder), dirs_exist_ok=True, ignore=others)
+        shutil.copytree(sources[0], self.where(folder), dirs_exist_ok=True, ignore=others)
         if self._newer:
             tool(["cargo", "update", "--quiet", *self._newer], self.where(folder))
         options = ["--features", self._features] if self._features else []
@@ -73,11 +73,11 @@ class RustSuite(Suite):
         return folder / "source"
 
     def tests(self, folder: Path) -> list[str]:
-        found = []
+        names = []
         for target, binary in json.loads((folder / "binaries.json").read_text()).items():
             listed = tool([binary, "--list", "--format", "terse"], self.where(folder))
-            found += [f"{target}::{line.removesuffix(': test')}" for line in listed.splitlines() if ": test" in line]
-        return found
+            names += [f"{target}::{line.removesuffix(': test')}" for line in listed.splitlines() if ": test" in line]
+        return names
 
     def command(self, folder: Path, test: str) -> Sequence[str]:
         target, _, name = test.partition("::")
@@ -94,10 +94,10 @@ class RustSuite(Suite):
 
 
 def _binaries(messages: str) -> dict[str, str]:
-    found = {}
+    binaries = {}
     for line in messages.splitlines():
         if line.startswith("{"):
             message = json.loads(line)
             if message.get("executable") and "test" in message["target"]["kind"]:
-                found[message["target"]["name"]] = message["executable"]
-    return found
+                binaries[message["target"]["name"]] = message["executable"]
+    return binaries

@@ -57,11 +57,11 @@ class Running:
         if self._journal is None:
             return []
         time.sleep(_WRITTEN_S)
-        found: Counter[str] = Counter()
+        counts: Counter[str] = Counter()
         for line in self._journal:
             if "is not served" in line and (named := _NOT_SERVED.search(line)):
-                found[named[1] or named[2]] += 1
-        return [name for name, _ in found.most_common()]
+                counts[named[1] or named[2]] += 1
+        return [name for name, _ in counts.most_common()]
 
 
 @contextmanager
@@ -89,9 +89,11 @@ def fakebroker(
         if security is not None:
             options += _listeners(security, port, made)
         with _serve(options) as (facts, events):
-            where = [(each["host"], each["port"]) for each in facts["brokers"]]
-            found = facts["listeners"] if security else {}
-            yield Running(Side(OURS, __version__, where, facts.get("toxiproxy_url", ""), found, *_files(made)), events)
+            where = [(broker["host"], broker["port"]) for broker in facts["brokers"]]
+            listeners = facts["listeners"] if security else {}
+            yield Running(
+                Side(OURS, __version__, where, facts.get("toxiproxy_url", ""), listeners, *_files(made)), events
+            )
 
 
 def _listeners(security: Security, port: int | None, made: Certificates | None) -> list[str]:
@@ -160,16 +162,16 @@ def apache_kafka(
     Unavailable."""
     as_usual = {"log.cleaner.enable": "true", "log.roll.ms": "604800000"}
     ports = dict(security.ports) if security else {}
-    told = [f"PLAINTEXT://{_HOST}:{port}", *(f"{name}://127.0.0.1:{other}" for name, other in ports.items())]
-    advertised = {"advertised.listeners": ",".join(told)} if port and not is_proxied else {}
-    asked = SETTINGS | as_usual | advertised | dict(settings)
+    addresses = [f"PLAINTEXT://{_HOST}:{port}", *(f"{name}://127.0.0.1:{other}" for name, other in ports.items())]
+    advertised = {"advertised.listeners": ",".join(addresses)} if port and not is_proxied else {}
+    properties = SETTINGS | as_usual | advertised | dict(settings)
     with _certificates(security) as made, ExitStack() as stack:
         if is_proxied:
-            box = KafkaBox(broker_ids, asked, racks=racks, advertised_port=port)
+            box = KafkaBox(broker_ids, properties, racks=racks, advertised_port=port)
         else:
             users = security.users if security else {}
-            asked |= _kafka_security(security, made)
-            box = KafkaBox(broker_ids, asked, racks=racks, port=port, listeners=ports, users=users)
+            properties |= _kafka_security(security, made)
+            box = KafkaBox(broker_ids, properties, racks=racks, port=port, listeners=ports, users=users)
         stack.callback(box.stop)
         box.start()
         if is_proxied:
@@ -178,12 +180,12 @@ def apache_kafka(
             where = [(_HOST, port + index) for index in range(len(broker_ids))]
             yield Running(Side(KAFKA, kafka_version(), where, url))
             return
-        found = {
+        listeners = {
             listener: ",".join("{}:{}".format(*box.others[listener, broker_id]) for broker_id in broker_ids)
             for listener in ports
         }
         where = list(box.endpoints.values())
-        yield Running(Side(KAFKA, kafka_version(), where, "", found, *_files(made)))
+        yield Running(Side(KAFKA, kafka_version(), where, "", listeners, *_files(made)))
 
 
 def _kafka_security(security: Security | None, made: Certificates | None) -> dict[str, str]:

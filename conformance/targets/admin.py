@@ -57,8 +57,8 @@ class Admin:
 
     def create_topics(self, topics: Sequence[Topic]) -> None:
         answer = self.ask(CREATE_TOPICS, 7, frames.create_topics([_creation(topic) for topic in topics]))
-        for each in answer.topics:
-            check(each.error_code, f"creating {each.name}: {each.error_message}")
+        for created in answer.topics:
+            check(created.error_code, f"creating {created.name}: {created.error_message}")
         for topic in topics:
             for partition in {0, topic.partitions - 1}:
                 self._await_leader(topic.name, partition, topic.leader)
@@ -83,8 +83,8 @@ class Admin:
 
     def move_leader(self, topic: str, partition: int, broker: int) -> None:
         """Make the broker the preferred leader, then elect it."""
-        [found] = self.metadata([topic])
-        replicas = next(list(p.replica_nodes) for p in found.partitions if p.partition_index == partition)
+        [topic_metadata] = self.metadata([topic])
+        replicas = next(list(p.replica_nodes) for p in topic_metadata.partitions if p.partition_index == partition)
         order = [broker] + [replica for replica in replicas if replica != broker]
         part = {"partition_index": partition, "replicas": order}
         answer = self.request(

@@ -84,8 +84,8 @@ def whose(first: bytes) -> int:
         return -1
     size = _HEADER.unpack_from(first)[-1]
     client_id = first[_HEADER.size : _HEADER.size + max(size, 0)].decode(errors="replace")
-    found = re.search(r"(\d+)$", client_id)
-    return int(found[1]) if found else -1
+    match = re.search(r"(\d+)$", client_id)
+    return int(match[1]) if match else -1
 
 
 def _pump(source: socket.socket, sink: socket.socket) -> None:

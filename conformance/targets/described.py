@@ -62,18 +62,18 @@ class _Reader:
             raise ValueError(str(problem)) from problem
 
     def next(self, layout: str) -> int:
-        found = self.number(layout, self.at)
+        number = self.number(layout, self.at)
         self.at += struct.calcsize(layout)
-        return found
+        return number
 
     def length(self) -> int:
         """Return the length of an array or a text, which is a varint of one more."""
-        found, shift = 0, 0
+        decoded_length, shift = 0, 0
         while True:
             byte = self.next(">B")
-            found |= (byte & 0x7F) << shift
+            decoded_length |= (byte & 0x7F) << shift
             if byte < 0x80:
-                return max(found - 1, 0)
+                return max(decoded_length - 1, 0)
             shift += 7
 
     def text(self) -> str:

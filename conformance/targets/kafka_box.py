@@ -53,9 +53,9 @@ def kafka_version() -> str:
 
 
 def version_of(pom: Path) -> str:
-    found = re.search(r"<kafka.version>(.+)</kafka.version>", pom.read_text())
-    assert found is not None, f"{pom} names no kafka.version"
-    return found[1]
+    match = re.search(r"<kafka.version>(.+)</kafka.version>", pom.read_text())
+    assert match is not None, f"{pom} names no kafka.version"
+    return match[1]
 
 
 def fetch_kafka() -> Path:
@@ -272,9 +272,9 @@ class KafkaBox:
     def _role(self, node_id: int) -> dict[str, str]:
         controls, controller = node_id == self._controller, f"127.0.0.1:{self._controller_port}"
         if node_id not in self.endpoints:
-            told = f"CONTROLLER://127.0.0.1:{self._told_port}"
+            advertised = f"CONTROLLER://127.0.0.1:{self._told_port}"
             roles = {"process.roles": "controller", "listeners": f"CONTROLLER://{controller}"}
-            return roles if self._proxy is None else roles | {"advertised.listeners": told}
+            return roles if self._proxy is None else roles | {"advertised.listeners": advertised}
         listener = f"PLAINTEXT://127.0.0.1:{self.endpoints[node_id][1]}" + "".join(
             f",{name}://127.0.0.1:{port}"
             for (name, broker_id), (_, port) in self.others.items()
@@ -309,9 +309,9 @@ class KafkaBox:
 def _free_ports(count: int) -> list[int]:
     with ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]
+        for sock in sockets:
+            sock.bind(("127.0.0.1", 0))
+        return [sock.getsockname()[1] for sock in sockets]
 
 
 def dying_with_us() -> list[str]:

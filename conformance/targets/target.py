@@ -112,8 +112,8 @@ class _OverTheWire:
         return {topic.name: topic.topic_id for topic in self.admin.metadata(names)} if names else {}
 
     def isr(self, topic: str, partition: int) -> set[int]:
-        [found] = self.admin.metadata([topic])
-        return next(set(p.isr_nodes) for p in found.partitions if p.partition_index == partition)
+        [topic_metadata] = self.admin.metadata([topic])
+        return next(set(p.isr_nodes) for p in topic_metadata.partitions if p.partition_index == partition)
 
     def delete_topic(self, topic: str) -> None:
         self.admin.delete_topic(topic)
@@ -169,8 +169,8 @@ class KafkaTarget(_OverTheWire):
     def catch_up(self, broker: int) -> None:
         """Wait until the broker's metadata are those of the controller: it reports their offset as the epoch of
         features."""
-        asked = [{"topic_name": "__cluster_metadata", "partitions": [{"partition_index": 0}]}]
-        decided = self.admin.request(DESCRIBE_QUORUM, 1, {"topics": asked}).topics[0].partitions[0].high_watermark
+        topics = [{"topic_name": "__cluster_metadata", "partitions": [{"partition_index": 0}]}]
+        decided = self.admin.request(DESCRIBE_QUORUM, 1, {"topics": topics}).topics[0].partitions[0].high_watermark
         frame = frames.api_versions(3)
         limit = self.now_s() + LIMIT_S
         while self.admin.ask(API_VERSIONS, 3, frame, broker).finalized_features_epoch < decided - 1:

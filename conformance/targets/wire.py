@@ -117,16 +117,16 @@ def requests_in(data: bytes) -> tuple[dict[int, Sent], bytes]:
 
     Behind a frame that has no room for a header nothing is read.
     """
-    found: dict[int, Sent] = {}
+    requests: dict[int, Sent] = {}
     while len(data) >= 12:
         size, api_key, version, number = struct.unpack_from(">ihhi", data)
         if size < 8:
-            return found, b""
-        found[number] = Sent(api_key, version)
+            return requests, b""
+        requests[number] = Sent(api_key, version)
         if len(data) < 4 + size:
             break
         data = data[4 + size :]
-    return found, data
+    return requests, data
 
 
 def decoded(sent: Sent | None, frame: bytes) -> Any:

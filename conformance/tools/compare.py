@@ -48,12 +48,12 @@ def unneeded(rows: Sequence[Row], reasons: Sequence[Reason] = REASONS) -> list[R
 
 
 def _differing(command: Command, kafka: Ran, ours: Ran) -> tuple[str, ...]:
-    found = [] if kafka.status == ours.status else [f"-status {kafka.status}", f"+status {ours.status}"]
+    diff = [] if kafka.status == ours.status else [f"-status {kafka.status}", f"+status {ours.status}"]
     for both in ((kafka.out, ours.out), (kafka.err, ours.err)):
         theirs, mine = (normal(text, command.mask, unordered=command.unordered) for text in both)
         lines = difflib.unified_diff(theirs, mine, lineterm="", n=0)
-        found += [line for line in lines if not line.startswith(("---", "+++", "@@"))]
-    return tuple(found)
+        diff += [line for line in lines if not line.startswith(("---", "+++", "@@"))]
+    return tuple(diff)
 
 
 def _reason(kafka: Ran, differing: Sequence[str], reasons: Sequence[Reason]) -> Reason | None:

@@ -25,7 +25,7 @@ def run_tools(console: Console, pattern: str, *, verbose: bool, fresh: bool) -> 
     chapters, skipped = chosen(pattern)
     if not chapters:
         raise NoChapter(
-            f"no chapter that can be run here is called {pattern!r}{''.join(f'; {each}' for each in skipped)}"
+            f"no chapter that can be run here is called {pattern!r}{''.join(f'; {reason}' for reason in skipped)}"
         )
     with Progress(*Progress.get_default_columns(), MofNCompleteColumn(), console=console) as progress:
         tasks: dict[str, TaskID] = {}
@@ -47,8 +47,8 @@ def run_tools(console: Console, pattern: str, *, verbose: bool, fresh: bool) -> 
     if pattern == "*":
         PAGE.write_text(page(rows, chapters, kafka_version(), tools_version(), skipped))
         stale = [] if skipped else unneeded(rows)
-        for each in stale:
-            console.print(f"explains nothing any more: {each}", markup=False, highlight=False)
+        for explanation in stale:
+            console.print(f"explains nothing any more: {explanation}", markup=False, highlight=False)
     different = sum(row.verdict == "different" for row in rows)
     console.print(f"{len(rows)} commands, {different} different without a reason")
     return not different and not stale

@@ -39,6 +39,6 @@ def normal(text: str, mask: Mapping[str, str], *, unordered: bool) -> list[str]:
         text = re.sub(pattern, word, text, flags=re.MULTILINE)
     for rule, word in _RULES:
         text = rule.sub(word, text)
-    text = _ISR.sub(lambda found: found[1] + ",".join(sorted(found[2].split(","))), text)
+    text = _ISR.sub(lambda match: match[1] + ",".join(sorted(match[2].split(","))), text)
     lines = text.strip("\n").split("\n") if text.strip() else []
     return sorted(lines) if unordered else lines

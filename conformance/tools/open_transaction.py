@@ -24,10 +24,10 @@ def open_transaction(bootstrap_servers: str, wanted: Open) -> None:
     with Wire(bootstrap_servers) as wire:
         limit = time.monotonic() + _LIMIT_S
         while True:
-            asked = {"key": wanted.transactional_id, "key_type": _TRANSACTION}
-            found = wire.ask(bootstrap_servers.split(",")[0], _FIND_COORDINATOR, 3, asked)
-            coordinator = f"{found.host}:{found.port}"
-            producer = found if found.error_code else _producer(wire, coordinator, wanted)
+            values = {"key": wanted.transactional_id, "key_type": _TRANSACTION}
+            response = wire.ask(bootstrap_servers.split(",")[0], _FIND_COORDINATOR, 3, values)
+            coordinator = f"{response.host}:{response.port}"
+            producer = response if response.error_code else _producer(wire, coordinator, wanted)
             if producer.error_code not in _LATER or time.monotonic() > limit:
                 break
             time.sleep(_AGAIN_S)
@@ -56,10 +56,10 @@ def open_transaction(bootstrap_servers: str, wanted: Open) -> None:
 
 
 def _producer(wire: Wire, coordinator: str, wanted: Open) -> Any:
-    asked = {
+    values = {
         "transactional_id": wanted.transactional_id,
         "transaction_timeout": _TIMEOUT,
         "producer_id": -1,
         "producer_epoch": -1,
     }
-    return wire.ask(coordinator, _INIT_PRODUCER_ID, 4, asked)
+    return wire.ask(coordinator, _INIT_PRODUCER_ID, 4, values)

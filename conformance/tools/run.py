@@ -43,7 +43,7 @@ def run_chapter(
 ) -> list[Ran]:
     """All commands of a chapter in their order. With `before`, what the other side did, none is given much more time
     than it took there: what fails here should not take minutes."""
-    found = []
+    ran_commands = []
     took_s = {ran.line: ran.took_s for ran in before}
     with tempfile.TemporaryDirectory(prefix="fakebroker-tools-") as folder:
         on = _Chapter(chapter, bootstrap, folder, jvm, took_s)
@@ -51,11 +51,11 @@ def run_chapter(
         try:
             for step in chapter.steps:
                 if (ran := on.run(step)) is not None:
-                    found.append(ran)
+                    ran_commands.append(ran)
                     done(ran)
         finally:
             on.stop_all()
-    return found
+    return ran_commands
 
 
 class _Chapter:
@@ -110,8 +110,8 @@ class _Chapter:
 
     def _keep(self, command: Command, result: Result) -> None:
         for name, expression in command.keep.items():
-            if (found := re.search(expression, result.out)) is not None:
-                self._kept[name] = found[1]
+            if (match := re.search(expression, result.out)) is not None:
+                self._kept[name] = match[1]
         self.write_files()
 
     def _filled(self, text: str) -> str:

@@ -40,8 +40,8 @@ def run_kafka(chapters: Sequence[Chapter], jvm: Jvm, progress: Progress, *, fres
         for chapter in chapters:
             kept = _kept(chapter)
             if kept.is_file() and not fresh:
-                found = [Ran(**each) for each in json.loads(kept.read_text())]
-                for ran in found:
+                ran_commands = [Ran(**values) for values in json.loads(kept.read_text())]
+                for ran in ran_commands:
                     progress("Apache Kafka", ran)
             else:
                 if chapter.is_secured:
@@ -50,10 +50,10 @@ def run_kafka(chapters: Sequence[Chapter], jvm: Jvm, progress: Progress, *, fres
                 else:
                     side = side or stack.enter_context(KafkaSide())
                     servers, given = side.bootstrap_servers, chapter
-                found = run_chapter(servers, given, jvm, partial(progress, "Apache Kafka"))
+                ran_commands = run_chapter(servers, given, jvm, partial(progress, "Apache Kafka"))
                 kept.parent.mkdir(parents=True, exist_ok=True)
-                kept.write_text(json.dumps([asdict(ran) for ran in found], indent=1))
-            results += found
+                kept.write_text(json.dumps([asdict(ran) for ran in ran_commands], indent=1))
+            results += ran_commands
     return results
 
 

@@ -35,10 +35,10 @@ def await_transaction(target: Target, step: AwaitTransaction) -> None:
 def _described(target: Target, step: AwaitTransaction) -> tuple[bool, str]:
     """Return whether the transaction is as it should be, and how it is."""
     frame = find_transaction_coordinator(step.transactional_id, version=3)
-    found = _ask(target, step.broker, FIND_COORDINATOR, 3, frame)
-    if found.error_code is not ErrorCode.none:
-        return False, kafka_name(found.error_code)
-    connection = target.connect(found.node_id)
+    coordinator = _ask(target, step.broker, FIND_COORDINATOR, 3, frame)
+    if coordinator.error_code is not ErrorCode.none:
+        return False, kafka_name(coordinator.error_code)
+    connection = target.connect(coordinator.node_id)
     try:
         connection.send(describe_transactions(step.transactional_id))
         connection.wait(0, target.now_s() + _ANSWER_LIMIT_S)
@@ -47,10 +47,10 @@ def _described(target: Target, step: AwaitTransaction) -> tuple[bool, str]:
         says = decoded(Sent(DESCRIBE_TRANSACTIONS, 0), connection.arrivals[0].frame)
     finally:
         connection.close()
-    [told] = says["transaction_states"]
-    if told["error_code"] not in _KNOWN:
-        return False, told["error_code"]
-    state = told["transaction_state"]
+    [transaction] = says["transaction_states"]
+    if transaction["error_code"] not in _KNOWN:
+        return False, transaction["error_code"]
+    state = transaction["transaction_state"]
     is_ending, is_open = state.startswith("Prepare"), state == "Ongoing"
     waits = (is_ending and (step.settled or step.over)) or (is_open and step.over)
     return step.state in ("", state) and not waits, state

@@ -48,8 +48,8 @@ def add_partitions(
 ) -> bytes:
     """A producer's request up to version 3, a broker's above that."""
     if version >= BATCHED_SINCE:
-        asked = transaction(transactional_id, partitions, producer_id, epoch, verify_only)
-        return add_partitions_batched(asked, version=version, correlation_id=correlation_id)
+        one_transaction = transaction(transactional_id, partitions, producer_id, epoch, verify_only)
+        return add_partitions_batched(one_transaction, version=version, correlation_id=correlation_id)
     values = requests.add_partitions(transactional_id, producer_id, epoch, partitions)
     return request(ADD_PARTITIONS, version, values, correlation_id)
 

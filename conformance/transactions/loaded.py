@@ -57,7 +57,7 @@ def loaded(txn: Txn, *values: TransactionLogValue | None, version: int | None = 
     """Broker 2 coordinates, and has read these. Version 1 of transactions writes records of version 0."""
     version = (1 if txn.is_v2 else 0) if version is None else version
     key = TransactionLogKey(txn.id).encode()
-    written = batch_of([Record(key, None if each is None else each.encode(version)) for each in values])
+    written = batch_of([Record(key, None if value is None else value.encode(version)) for value in values])
     frame = produce(TRANSACTION_STATE_TOPIC_NAME, written, client_id="__admin_client")
     return (
         AwaitTransaction(txn.id),

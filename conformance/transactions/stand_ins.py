@@ -111,7 +111,7 @@ class ProducerIds:
     def state_records(self, transactional_id: str, batches: list[bytes]) -> list[bytes]:
         """Return the records of __transaction_state about one id, a batch for each record, as if there were no
         others."""
-        found: list[bytes] = []
+        records: list[bytes] = []
         for batch in batches:
             for record in decode_records(batch):
                 named = decode_record(record.key, record.value)
@@ -119,32 +119,32 @@ class ProducerIds:
                     continue
                 value = None if named[1] is None else self._state(named[1], record.value)
                 alone = encode_batch([Record(record.key, value)], base_timestamp_ms=MARK_MS)
-                found.append(_put(alone, 0, len(found)))
-        return found
+                records.append(_put(alone, 0, len(records)))
+        return records
 
-    def _state(self, told: TransactionLogValue, value: bytes | None) -> bytes:
+    def _state(self, state: TransactionLogValue, value: bytes | None) -> bytes:
         assert value is not None
         [version] = struct.unpack_from(">h", value)
-        if told.encode(version) != value:
+        if state.encode(version) != value:
             raise InvalidRecordError(f"{value.hex()} is not written as it is read")
         ids = {
-            name: self._stand_ins.get(getattr(told, name), getattr(told, name))
+            name: self._stand_ins.get(getattr(state, name), getattr(state, name))
             for name in ("producer_id", "previous_producer_id", "next_producer_id")
         }
         times = {
-            name: MARK_MS if getattr(told, name) > MARK_MS else getattr(told, name)
+            name: MARK_MS if getattr(state, name) > MARK_MS else getattr(state, name)
             for name in ("transaction_last_update_timestamp_ms", "transaction_start_timestamp_ms")
         }
         topics = sorted(
             (
-                replace(each, partition_ids=tuple(sorted(each.partition_ids)))
-                for each in told.transaction_partitions or ()
+                replace(part, partition_ids=tuple(sorted(part.partition_ids)))
+                for part in state.transaction_partitions or ()
             ),
-            key=lambda each: each.topic,
+            key=lambda part: part.topic,
         )
-        parts = None if told.transaction_partitions is None else tuple(topics)
+        parts = None if state.transaction_partitions is None else tuple(topics)
         changes: dict[str, Any] = {**ids, **times, "transaction_partitions": parts}
-        return replace(told, **changes).encode(version)
+        return replace(state, **changes).encode(version)
 
     def _since_first(self, coordinator_epoch: int) -> int:
         """Return the epoch since the first one, or unchanged if the case made it up itself."""
@@ -159,7 +159,9 @@ class ProducerIds:
 
     def _in(self, value: Any, name: str = "") -> Any:
         if is_dataclass(value) and not isinstance(value, type):
-            changed = {each.name: self._in(getattr(value, each.name), each.name) for each in fields(value) if each.init}
+            changed = {
+                field.name: self._in(getattr(value, field.name), field.name) for field in fields(value) if field.init
+            }
             if changed.get("name") == TRANSACTION_STATE_TOPIC_NAME and "partition_responses" in changed:
                 changed["partition_responses"] = tuple(map(_as_if_first, changed["partition_responses"]))
             return replace(value, **changed)

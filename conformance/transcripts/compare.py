@@ -27,10 +27,10 @@ class Finding(NamedTuple):
 
 def compare(case: Case, kafka: Transcript, ours: Transcript) -> list[Finding]:
     """Every field in which the two differ, and every answer that came at a wrong time."""
-    found = fields_that_differ(case.name, kafka, ours)
+    findings = fields_that_differ(case.name, kafka, ours)
     for at in case.timed:
-        found += wrong_time(at, "kafka", kafka) + wrong_time(at, "ours", ours)
-    return found
+        findings += wrong_time(at, "kafka", kafka) + wrong_time(at, "ours", ours)
+    return findings
 
 
 def fields_that_differ(case: str, kafka: Transcript, ours: Transcript) -> list[Finding]:
@@ -63,17 +63,17 @@ def _is_same(left: Entry, right: Entry) -> bool:
 def silent_differences(case: str, kafka: Recording, ours: Recording) -> list[Finding]:
     """Answers and batches that say the same in other bytes: what our decoder passes over, a tagged field that it does
     not know or bytes behind the message."""
-    found = []
+    silent = []
     for index, (left, right) in enumerate(zip(kafka, ours, strict=False)):
         if isinstance(left, Heard) and isinstance(right, Heard):
             for number, (answer, our) in enumerate(zip(left.answers, right.answers, strict=False)):
                 if answer.frame != our.frame and answer_words(answer)["says"] == answer_words(our)["says"]:
-                    found.append((f"[{index}].answers[{number}].bytes", answer.frame.hex(), our.frame.hex()))
+                    silent.append((f"[{index}].answers[{number}].bytes", answer.frame.hex(), our.frame.hex()))
         elif isinstance(left, Log) and isinstance(right, Log):
             for number, (batch, our_batch) in enumerate(zip(left.batches, right.batches, strict=False)):
                 if batch != our_batch and batch_words(batch) == batch_words(our_batch):
-                    found.append((f"[{index}].batches[{number}].bytes", batch.hex(), our_batch.hex()))
-    return [Finding(*each, explain(case, *each)) for each in found]
+                    silent.append((f"[{index}].batches[{number}].bytes", batch.hex(), our_batch.hex()))
+    return [Finding(*difference, explain(case, *difference)) for difference in silent]
 
 
 def explain(case: str, path: str, kafka: Any, ours: Any) -> str | None:

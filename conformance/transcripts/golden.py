@@ -61,22 +61,22 @@ def digest(case: Case) -> str:
 
     A value that is its field's default does not count, so a new option of a step makes no other case stale.
     """
-    found = hashlib.sha256()
+    sha256 = hashlib.sha256()
     for part in (BOXES[case.box], *case.topics, *case.steps, *case.timed):
-        found.update(repr(_values(part)).encode())
-    return found.hexdigest()[:_DIGITS]
+        sha256.update(repr(_values(part)).encode())
+    return sha256.hexdigest()[:_DIGITS]
 
 
 def stale(cases: Sequence[Case], kept: Sequence[Golden]) -> list[str]:
     """Return a sentence for each case that must run on Kafka again, and for each kept response without a case."""
     digests = {case.name: digest(case) for case in cases}
-    names = {each.case for each in kept}
+    names = {transcript.case for transcript in kept}
     said = [f"{name}: there is no response of Kafka" for name in digests if name not in names]
-    for each in kept:
-        if each.case not in digests:
-            said.append(f"{each.case}: this case does not exist any more")
-        elif each.digest != digests[each.case]:
-            said.append(f"{each.case}: its requests have changed since Kafka's responses were recorded")
+    for transcript in kept:
+        if transcript.case not in digests:
+            said.append(f"{transcript.case}: this case does not exist any more")
+        elif transcript.digest != digests[transcript.case]:
+            said.append(f"{transcript.case}: its requests have changed since Kafka's responses were recorded")
     return [f"{line} (`make conformance` records again)" for line in said]
 
 
@@ -132,8 +132,8 @@ def _merged(case: str, old: Recording, fresh: Recording) -> Recording:
     fresh = _without_times(fresh)
     if [_shape(entry) for entry in old] != [_shape(entry) for entry in fresh]:
         return fresh
-    found = differences(case, old, fresh)
-    news = [finding.path for finding in found if not _may_differ(finding)]
+    findings = differences(case, old, fresh)
+    news = [finding.path for finding in findings if not _may_differ(finding)]
     merged: list[Entry] = []
     for index, (before, now) in enumerate(zip(old, fresh, strict=True)):
         place = f"[{index}]"
@@ -204,7 +204,7 @@ class _Reader:
                 self._add(Heard(step, conn, tuple(self._answers), end))
                 self._answers.clear()
             case ["isr", partition, members]:
-                self._add(Isr(partition, tuple(int(each) for each in members.split(",") if each != "-")))
+                self._add(Isr(partition, tuple(int(replica) for replica in members.split(",") if replica != "-")))
             case ["log", partition, *values]:
                 error, start, watermark, log_end = (int(value.partition("=")[2]) for value in values)
                 self._add(Log(partition, error, start, watermark, log_end, ()))
@@ -235,10 +235,12 @@ def _sent(to: list[str]) -> Sent | None:
 def _values(part: Any) -> tuple[Any, ...]:
     """A dataclass by name, with the fields that are not at their defaults."""
     given = [
-        (each.name, getattr(part, each.name)) for each in fields(part) if getattr(part, each.name) != _default(each)
+        (field.name, getattr(part, field.name))
+        for field in fields(part)
+        if getattr(part, field.name) != _default(field)
     ]
     return type(part).__name__, *given
 
 
-def _default(each: Field[Any]) -> Any:
-    return each.default if each.default_factory is MISSING else each.default_factory()
+def _default(field: Field[Any]) -> Any:
+    return field.default if field.default_factory is MISSING else field.default_factory()

@@ -66,7 +66,7 @@ def same_but_for_ports(kafka: Any, ours: Any) -> bool:
     """Return True for the same listeners at other ports. Only Kafka's broker has one of a controller."""
     if not both_texts(kafka, ours):
         return False
-    of_brokers = [each for each in _PORT.sub("", kafka).split(",") if not each.startswith(_OF_A_CONTROLLER)]
+    of_brokers = [listener for listener in _PORT.sub("", kafka).split(",") if not listener.startswith(_OF_A_CONTROLLER)]
     return of_brokers == _PORT.sub("", ours).split(",")
 
 

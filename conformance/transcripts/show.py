@@ -66,7 +66,7 @@ def _step(step: Step) -> Iterator[str]:
         for frame in _frames(b"".join(step.frames)):
             yield from _indented(_request(frame))
     else:
-        given = ", ".join(f"{each.name} {getattr(step, each.name)}" for each in fields(step))
+        given = ", ".join(f"{field.name} {getattr(step, field.name)}" for field in fields(step))
         yield f"{type(step).__name__}: {given}"
 
 

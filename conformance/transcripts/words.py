@@ -66,14 +66,14 @@ def asked(sent: Sent | None) -> str:
 
 def batches_in(data: bytes) -> list[bytes]:
     """The whole batches of what a Fetch answered; one that is cut off at the end is left out."""
-    found = []
+    batches = []
     while len(data) >= RECORD_BATCH_OVERHEAD:
         size = read_batch_header(data).size_in_bytes
         if not RECORD_BATCH_OVERHEAD <= size <= len(data):
             break
-        found.append(data[:size])
+        batches.append(data[:size])
         data = data[size:]
-    return found
+    return batches
 
 
 def batch_words(batch: bytes) -> dict[str, Any]:

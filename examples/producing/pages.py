@@ -41,12 +41,12 @@ def main() -> int:
     for name in STORIES:
         printed, svg = told_by(name)
         page, drawn = page_of(name), page_of(name).with_suffix(".svg")
-        told = with_output(page.read_text(), name, printed) if page.exists() else ""
-        is_same = page.exists() and told == page.read_text() and drawn.exists() and svg == drawn.read_text()
+        updated = with_output(page.read_text(), name, printed) if page.exists() else ""
+        is_same = page.exists() and updated == page.read_text() and drawn.exists() and svg == drawn.read_text()
         if "--write" in sys.argv:
             drawn.write_text(svg)
             if page.exists():
-                page.write_text(told)
+                page.write_text(updated)
         elif not is_same:
             is_wrong = True
             print(f"{page.name} or its picture is not as {name}.py tells it: --write")

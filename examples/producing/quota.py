@@ -43,7 +43,7 @@ def tell_of(story: Story, name: str) -> None:
     back = [(at_ms, event.error) for at_ms, event in own if isinstance(event, events.RecordCalledBack)]
     expired_ms = [at_ms for at_ms, event in own if isinstance(event, events.BatchExpired)]
     written_ms = [at_ms for at_ms, error in back if error == "NONE"]
-    asked = {
+    connections = {
         step.event.connection
         for step in steps
         if isinstance(step.event, broker.Request) and step.event.client_id == name
@@ -51,7 +51,7 @@ def tell_of(story: Story, name: str) -> None:
     throttled = [
         (step.elapsed_ms, step.event.throttle_time_ms)
         for step in steps
-        if isinstance(step.event, broker.Throttled) and step.event.connection in asked
+        if isinstance(step.event, broker.Throttled) and step.event.connection in connections
     ]
     lost_ms = [at_ms for at_ms, error in back if error == "NETWORK_EXCEPTION"]
     print(f"quota {name}: {len(back)} records offered, {len(written_ms)} written")

@@ -55,8 +55,8 @@ class Story:
 
     def log(self, partition: int = 0, topic: str = "orders", broker: int | None = None) -> list[str]:
         """The keys of what stands in its log, at its leader or at that broker; records without a key are left out."""
-        found = self.cluster.partition(topic, partition)
-        log = found.leader_log if broker is None else found.replicas[broker].log
+        partition_state = self.cluster.partition(topic, partition)
+        log = partition_state.leader_log if broker is None else partition_state.replicas[broker].log
         records = (record for batch in log.batches_from(0) for record in decode_records(batch.data))
         return [record.key.decode() for record in records if record.key is not None]
 

@@ -18,7 +18,7 @@ def _case(name: str, why: str, *frames: bytes, topics: tuple[Topic, ...] = (), b
 def _v(version: int) -> Case:
     topics = (Topic(f"metadata-v{version}-a", 3), Topic(f"metadata-v{version}-b"))
     first, second = (topic.name for topic in topics)
-    asked: list[list[str | UUID]] = [
+    requested_topics: list[list[str | UUID]] = [
         [first],
         [second, first],
         ["metadata-nobody"],
@@ -27,12 +27,12 @@ def _v(version: int) -> Case:
         [first, first],
     ]
     if version:
-        asked.append([])
+        requested_topics.append([])
     flags = [
         {"include_topic_authorized_operations": True, "include_cluster_authorized_operations": cluster}
         for cluster in (False, True)
     ]
-    frames = [metadata(names, version, number) for number, names in enumerate(asked, 1)]
+    frames = [metadata(names, version, number) for number, names in enumerate(requested_topics, 1)]
     frames += [metadata([first], version, number, **flag) for number, flag in enumerate(flags, 20)]
     return _case(
         f"v{version}",

@@ -22,9 +22,9 @@ _MANY = 46  # two more: half a second
 
 def _fetched(name: str, why: str, version: int, *sizes: int, at_ms: int = 0, **values: Any) -> Case:
     topic = Topic(f"quota-fetch-{name}")
-    asked = topic.placeholder if version >= 13 else topic.name
+    name_or_id = topic.placeholder if version >= 13 else topic.name
     frames = (
-        fetch(asked, version=version, correlation_id=2, client_id=topic.name, **values),
+        fetch(name_or_id, version=version, correlation_id=2, client_id=topic.name, **values),
         end_offset(topic.name, correlation_id=3),
     )
     steps = (
@@ -49,12 +49,12 @@ def _new(name: str, partitions: int) -> dict[str, Any]:
 
 
 def _create(version: int, client: str, number: int, *topics: tuple[str, int], **values: Any) -> bytes:
-    return _topics(_CREATE, version, client, number, *(_new(*each) for each in topics), **values)
+    return _topics(_CREATE, version, client, number, *(_new(*topic) for topic in topics), **values)
 
 
 def _more(version: int, client: str, number: int, *topics: tuple[str, int], **values: Any) -> bytes:
-    asked = ({"name": name, "count": count, "assignments": None} for name, count in topics)
-    return _topics(_PARTITIONS, version, client, number, *asked, **values)
+    requested_topics = ({"name": name, "count": count, "assignments": None} for name, count in topics)
+    return _topics(_PARTITIONS, version, client, number, *requested_topics, **values)
 
 
 def _delete(version: int, client: str, number: int, *names: str) -> bytes:

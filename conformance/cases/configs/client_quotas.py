@@ -74,7 +74,7 @@ def _all(version: int) -> tuple[bytes, ...]:
     gone: list[tuple[Entity, Mapping[str, float | None]]] = [
         (entity, dict.fromkeys(values, _REMOVE)) for entity, values in quotas
     ]
-    asked = [
+    describe_requests = [
         _described(*components, strict=strict, version=version, correlation_id=number)
         for number, (components, strict) in enumerate(
             (components, strict)
@@ -99,7 +99,7 @@ def _all(version: int) -> tuple[bytes, ...]:
     ]
     return (
         _altered(*quotas, version=version, correlation_id=90),
-        *asked,
+        *describe_requests,
         _altered(*gone, version=version, correlation_id=91),
         _described(version=version, correlation_id=92),
     )

@@ -68,7 +68,11 @@ def _matching(name: str, why: str, number: int, *subscriptions: dict[str, str]) 
     return _case(
         name,
         why,
-        *(step for each, configs in zip(names, subscriptions, strict=True) for step in _subscribed(each, **configs)),
+        *(
+            step
+            for subscriber, configs in zip(names, subscriptions, strict=True)
+            for step in _subscribed(subscriber, **configs)
+        ),
         Send((software, _get(2, _id(number), client))),  # what is asked in between may forget the software
         Settle(),
         *_forgotten(*names),

@@ -62,8 +62,8 @@ def _fetched(version: int) -> Case:
     group = topic = f"cgo-fetch-v{version}"
 
     def fetch(member_id: str | None, epoch: int) -> bytes:
-        asked = {group: [(topic, [0])]}
-        return offset_fetch(asked, version=version, member_id=member_id, member_epoch=epoch)
+        groups = {group: [(topic, [0])]}
+        return offset_fetch(groups, version=version, member_id=member_id, member_epoch=epoch)
 
     return _case(
         f"fetch-v{version}",

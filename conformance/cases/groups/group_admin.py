@@ -43,16 +43,16 @@ def _listed(version: int) -> Case:
         (["PreparingRebalance", "CompletingRebalance"], ["classic"]),
         (["Dead"], []),
     ]
-    asked = filters[: {4: 6, 5: None}.get(version, 1)]
+    supported_filters = filters[: {4: 6, 5: None}.get(version, 1)]
     return _case(
         f"list-groups/filters-v{version}",
         "filters by states (v4 and later, KIP-518) and types (v5, KIP-848), in any case; unknown values match nothing",
         *two(group),
         *ask(join_group(f"{group}-pending", protocols=RANGE), conn="c"),
         *ask(join_group(f"{group}-joined", protocols=RANGE, version=0), conn="d"),
-        *(step for states, types in asked for step in ask(list_groups(states, types, version=version))),
+        *(step for states, types in supported_filters for step in ask(list_groups(states, types, version=version))),
         *ask(leave_group(group, nth(1), nth(2))),
-        *(step for states, types in asked for step in ask(list_groups(states, types, version=version))),
+        *(step for states, types in supported_filters for step in ask(list_groups(states, types, version=version))),
     )
 
 

@@ -18,8 +18,8 @@ def _some(version: int) -> Case:
     one, two = (topic.name for topic in topics)
     committed: Offsets = [(one, 0, (5, 1, "here")), (one, 2, (7, 3, "")), (two, 0, 8)]
 
-    def fetch(*asked: tuple[str, list[int]]) -> tuple[Step, ...]:
-        return ask(offset_fetch({group: asked}, version=version))
+    def fetch(*topic_partitions: tuple[str, list[int]]) -> tuple[Step, ...]:
+        return ask(offset_fetch({group: topic_partitions}, version=version))
 
     return _case(
         f"some-v{version}",
@@ -74,10 +74,10 @@ def _many(version: int) -> Case:
 def _member(version: int) -> Case:
     group = f"fetch-member-v{version}"
     topic = Topic(f"offsets-member-v{version}")
-    asked = [(topic.name, [0])]
+    topic_partitions = [(topic.name, [0])]
 
     def fetch(member_id: str | None, epoch: int) -> tuple[Step, ...]:
-        return ask(offset_fetch({group: asked}, version=version, member_id=member_id, member_epoch=epoch))
+        return ask(offset_fetch({group: topic_partitions}, version=version, member_id=member_id, member_epoch=epoch))
 
     return _case(
         f"member-v{version}",

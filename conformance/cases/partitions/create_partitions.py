@@ -23,8 +23,8 @@ def _more(name: str, count: int, assignments: list[list[int]] | None = None) -> 
 
 def _case(name: str, why: str, *frames: bytes, topics: tuple[Topic, ...] = (), box: str = "one") -> Case:
     """The metadata of the topics come last."""
-    asked: list[Any] = sorted(topic.name for topic in topics)
-    last = (Settle(), CatchUp(), Send((metadata(asked, 9, 99),)), Settle()) if topics else (Settle(),)
+    names: list[Any] = sorted(topic.name for topic in topics)
+    last = (Settle(), CatchUp(), Send((metadata(names, 9, 99),)), Settle()) if topics else (Settle(),)
     return Case(f"create-partitions/{name}", why, (Send(frames), *last), topics, box)
 
 

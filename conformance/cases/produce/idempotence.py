@@ -80,7 +80,7 @@ _SEQUENCES: dict[str, tuple[str, tuple[tuple[int, int, int], ...]]] = {
 def _sequences(number: int, name: str, why: str, sent: tuple[tuple[int, int, int], ...]) -> Case:
     topic = Topic(f"idempotence-{name}")
     frames = tuple(
-        produce(topic.name, _batch(5000 + number, *each), correlation_id=n) for n, each in enumerate(sent, 1)
+        produce(topic.name, _batch(5000 + number, *numbers), correlation_id=n) for n, numbers in enumerate(sent, 1)
     )
     return Case(f"idempotence/{name}", why, (Send(frames), Settle(), ReadLog(topic.name)), (topic,))
 

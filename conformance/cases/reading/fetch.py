@@ -26,7 +26,7 @@ def _fetch(
     wait_ms: int = 0,
     **values: Any,
 ) -> bytes:
-    asked = [
+    requested_topics = [
         ({"topic_id": topic} if isinstance(topic, UUID) else {"topic": topic}) | {"partitions": partitions}
         for topic, partitions in topics.items()
     ]
@@ -34,7 +34,7 @@ def _fetch(
         "max_wait": timedelta(milliseconds=wait_ms),
         "min_bytes": 1,
         "max_bytes": 1 << 26,
-        "topics": asked,
+        "topics": requested_topics,
     }
     return request(FETCH, version, defaults | values, correlation_id)
 

@@ -216,25 +216,25 @@ def _walk(seed: int) -> Case:
                 principal=random.choice(("User:ANONYMOUS", "User:ANONYMOUS", "User:*", "User:another")),
             )
         )
-    asked = _topics(*names), _transactions(*(name for name in names if name))
+    requests = _topics(*names), _transactions(*(name for name in names if name))
     deleted = random.sample(grants, len(grants) // 2)
     filters = [
         _filter(
-            resource_type_filter=each["resource_type"],
-            resource_name_filter=each["resource_name"],
-            pattern_type_filter=each["resource_pattern_type"],
-            principal_filter=each["principal"],
-            host_filter=each["host"],
-            operation=each["operation"],
-            permission_type=each["permission_type"],
+            resource_type_filter=grant["resource_type"],
+            resource_name_filter=grant["resource_name"],
+            pattern_type_filter=grant["resource_pattern_type"],
+            principal_filter=grant["principal"],
+            host_filter=grant["host"],
+            operation=grant["operation"],
+            permission_type=grant["permission_type"],
         )
-        for each in deleted
+        for grant in deleted
     ]
-    again = tuple(step for frame in asked for step in (Send((frame,), CLIENT, host=host), Settle(CLIENT)))
+    again = tuple(step for frame in requests for step in (Send((frame,), CLIENT, host=host), Settle(CLIENT)))
     return acl_case(
         what,
         "StandardAuthorizerData.findAclRule",
-        *asked,
+        *requests,
         before=(*admin(create_acls(*grants)), *IN_FORCE),
         after=(*admin(_delete(*filters)), *IN_FORCE, *again),
     )

@@ -82,13 +82,15 @@ def _case(what: str, needed: str) -> Case:
     denied = _BY_NAME[what]
     name = f"users-allowed/{what}"
     topic = Topic(f"users-allowed-{what}")
-    names = {each: f"{each}-{what}" for each in ("acl-group", "acl-other-group", "acl-consumers", "acl-transaction")}
+    names = {
+        prefix: f"{prefix}-{what}" for prefix in ("acl-group", "acl-other-group", "acl-consumers", "acl-transaction")
+    }
     own: dict[Any, Any] = {**names, "acl-there": topic.name, placeholder("acl-there"): topic.placeholder}
     shared = known_fields(denied)
     values = _replaced(shared, own)
     frame = request(denied.api_key, registry.load()[denied.api_key].max_version, values)
-    exact = "; ".join(_own_grant(each, own) for each in needed.split("; "))
-    but = "; ".join(_everything_but(each) for each in exact.split("; "))
+    exact = "; ".join(_own_grant(permission, own) for permission in needed.split("; "))
+    but = "; ".join(_everything_but(permission) for permission in exact.split("; "))
     before = (AwaitCoordinator(names["acl-group"]), AwaitTransaction(names["acl-transaction"]))
     given = {"none": "", "but": but, "exact": exact}
     steps = (step for conn in given for step in asks(conn, frame))

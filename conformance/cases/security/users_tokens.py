@@ -24,7 +24,7 @@ def _create(owner: str | None = None, renewers: tuple[str, ...] = ()) -> bytes:
     values = {
         "owner_principal_type": owner and "User",
         "owner_principal_name": owner,
-        "renewers": [_principal(each) for each in renewers],
+        "renewers": [_principal(renewer) for renewer in renewers],
         "max_lifetime": _DAY,
     }
     return request(_CREATE, 3, values)
@@ -39,7 +39,7 @@ def _expire(after: timedelta) -> bytes:
 
 
 def _describe(*owners: str) -> bytes:
-    return request(_DESCRIBE, 3, {"owners": [_principal(each) for each in owners]})
+    return request(_DESCRIBE, 3, {"owners": [_principal(owner) for owner in owners]})
 
 
 def _mine() -> bytes:

@@ -16,7 +16,10 @@ _NOBODY = UUID(int=77)
 
 def _asked(key: int, version: int, values: Mapping[str, Any], *milliseconds: int) -> list[bytes]:
     """Return a request with each of these timeouts."""
-    return [request(key, version, {**values, "timeout": timedelta(milliseconds=each)}, 1) for each in milliseconds]
+    return [
+        request(key, version, {**values, "timeout": timedelta(milliseconds=timeout_ms)}, 1)
+        for timeout_ms in milliseconds
+    ]
 
 
 def _new(*names: str) -> list[dict[str, Any]]:
@@ -34,7 +37,7 @@ def _delete(version: int, *names: str) -> list[bytes]:
 
 
 def _delete_ids(*ids: UUID) -> list[bytes]:
-    return _asked(_DELETE, 6, {"topics": [{"name": None, "topic_id": each} for each in ids]}, 0)
+    return _asked(_DELETE, 6, {"topics": [{"name": None, "topic_id": topic_id} for topic_id in ids]}, 0)
 
 
 def _more(version: int, *names: str) -> list[bytes]:

@@ -31,12 +31,12 @@ def _configured(name: str, **configs: str | None) -> dict[str, Any]:
 
 def _create(name: str, why: str, *topics: dict[str, Any], box: str = "one", version: int = 7, **flags: Any) -> Case:
     """Create the topics, and describe those with a name that can be requested."""
-    asked: list[str | UUID] = sorted({topic["name"] for topic in topics})
+    names: list[str | UUID] = sorted({topic["name"] for topic in topics})
     return _case(
         f"create/{name}",
         why,
         create_topics(list(topics), version=version, **flags),
-        metadata(asked, 9, 2),
+        metadata(names, 9, 2),
         box=box,
     )
 

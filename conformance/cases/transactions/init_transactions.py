@@ -11,10 +11,10 @@ from conformance.transactions.steps import Txn, ask, both
 
 
 def _versions(txn: Txn) -> Sequence[Step]:
-    each = (f"{txn.id}-{version}" for version in range(6))
+    transactional_ids = (f"{txn.id}-{version}" for version in range(6))
     return (
         AwaitTransaction(txn.id),
-        *ask(*(init_transactions(name, version=version) for version, name in enumerate(each))),
+        *ask(*(init_transactions(name, version=version) for version, name in enumerate(transactional_ids))),
         *ask(*(init_transactions(f"{txn.id}-{version}", version=version) for version in range(6))),
     )
 

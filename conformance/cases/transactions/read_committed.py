@@ -58,20 +58,20 @@ def _offsets(txn: Txn) -> Sequence[Step]:
 
 def _list_offsets(txn: Txn) -> Sequence[Step]:
     times = (-1, -2, -3, 0, 1_700_000_000_000, 1_700_000_000_001)
-    asked = [
+    requests = [
         list_offsets(txn.topic, time, version=version, isolation_level=isolation)
         for version in (2, 5, 7)
         for time in times
         for isolation in (0, 1)
         if time != -3 or version == 7
     ]
-    return *_filled(txn), *ask(*asked), Pause(3), *txn.ended(epoch=txn.after(2)), *ask(*asked)
+    return *_filled(txn), *ask(*requests), Pause(3), *txn.ended(epoch=txn.after(2)), *ask(*requests)
 
 
 def _later_times(txn: Txn) -> Sequence[Step]:
     """Records by their time, which are behind the last stable offset."""
     first, second = 1_700_000_000_000, 1_700_000_000_100
-    asked = [
+    requests = [
         list_offsets(txn.topic, time, isolation_level=isolation)
         for time in (first, second, second + 1, -3)
         for isolation in (0, 1)
@@ -81,9 +81,9 @@ def _later_times(txn: Txn) -> Sequence[Step]:
         *ask(produce(txn.topic, batch(b"first", timestamp_ms=first))),
         *txn.written(b"open"),
         *ask(produce(txn.topic, batch(b"second", timestamp_ms=second))),
-        *ask(*asked),
+        *ask(*requests),
         *txn.ended(),
-        *ask(*asked),
+        *ask(*requests),
     )
 
 

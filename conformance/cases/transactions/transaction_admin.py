@@ -67,8 +67,8 @@ def _list(txn: Txn) -> Sequence[Step]:
         for version, ms in ((0, -1), (1, -1), (1, 3_600_000))
     ]
     patterns = [
-        list_transactions(producer_ids=ids, pattern=each)
-        for each in (None, "", txn.id, txn.what, "[", "(?<x>a)", f"{txn.what}-(b|c)-v.", f".*-v{txn.version}$", "*")
+        list_transactions(producer_ids=ids, pattern=pattern)
+        for pattern in (None, "", txn.id, txn.what, "[", "(?<x>a)", f"{txn.what}-(b|c)-v.", f".*-v{txn.version}$", "*")
     ]
     return *_three(txn), *ask(*v2), *ask(*older), *ask(*patterns)
 
@@ -84,8 +84,8 @@ def _patterns(txn: Txn) -> Sequence[Step]:
         f"{txn.id}|[{{*]",
         f"^{txn.id}$",
     )
-    asked = [list_transactions(producer_ids=(FIRST,), pattern=each) for each in (*refused, *taken)]
-    return *txn.begin(), *ask(*asked)
+    requests = [list_transactions(producer_ids=(FIRST,), pattern=pattern) for pattern in (*refused, *taken)]
+    return *txn.begin(), *ask(*requests)
 
 
 def _find(txn: Txn) -> Sequence[Step]:

@@ -40,7 +40,7 @@ def _coordinated(txn: Txn, broker: int) -> tuple[Step, ...]:
     moves = (3, 1, 2) if broker == 2 else (broker,)
     return (
         AwaitTransaction(txn.id),
-        *(MoveLeader(LOG, each) for each in moves),
+        *(MoveLeader(LOG, leader) for leader in moves),
         AwaitTransaction(txn.id, broker=broker),
     )
 

@@ -182,8 +182,8 @@ def _offsets_move(txn: Txn) -> Sequence[Step]:
 
 def _made(what: str, why: str, steps: Steps, versions: tuple[int, ...], **values: Any) -> list[Case]:
     """Return the cases, each in a group of its own."""
-    found = both(f"unconfirmed-{what}", why, steps, versions=versions, **values)
-    return [replace(case, name=f"transactions-unconfirmed/{what}-{case.box}") for case in found]
+    cases = both(f"unconfirmed-{what}", why, steps, versions=versions, **values)
+    return [replace(case, name=f"transactions-unconfirmed/{what}-{case.box}") for case in cases]
 
 
 _THREE: dict[str, Any] = {"box": "transactions-three", "replicas": 3}

@@ -40,7 +40,7 @@ def run(
         ),
     ] = False,
     only: Annotated[
-        list[str] | None, typer.Option(help=f"Run only these kinds: {', '.join(each.name for each in KINDS)}.")
+        list[str] | None, typer.Option(help=f"Run only these kinds: {', '.join(kind.name for kind in KINDS)}.")
     ] = None,
     version: Annotated[list[int] | None, typer.Option(help="The transaction version, 2 or 1; both by default.")] = None,
     page: Annotated[
@@ -66,21 +66,21 @@ def run(
             continue
         command = started(replace(client, command=client.processor or client.command), folder), folder
         with Sides() as sides:
-            for each in version or VERSIONS:
+            for transaction_version in version or VERSIONS:
                 for kind in KINDS:
                     if only and kind.name not in only:
                         continue
                     on_kafka = (kafka or kafka_alone) and (kind.on_kafka or bool(only))
                     chosen = [OURS] * (not kafka_alone) + [KAFKA] * on_kafka
-                    wrong += _both(kind, client, command, each, sides, kept, chosen)
+                    wrong += _both(kind, client, command, transaction_version, sides, kept, chosen)
     raise typer.Exit(1 if wrong else 0)
 
 
 def _check(what: str, given: Sequence[object] | None, known: Sequence[object]) -> None:
-    for each in given or ():
-        if each not in known:
+    for choice in given or ():
+        if choice not in known:
             Console(stderr=True).print(
-                f"conformance: there is no {what} {each!r}: there are {', '.join(map(str, known))}"
+                f"conformance: there is no {what} {choice!r}: there are {', '.join(map(str, known))}"
             )
             raise typer.Exit(2)
 
@@ -115,13 +115,15 @@ def _told(what: str, result: Result) -> int:
     if result.broken:
         console.print(f"{what}: broken: {result.broken}")
         return 1
-    for each in result.wrong:
-        console.print(f"  {each.name}: read_committed sees it {each.seen} times, consumed {each.consumed} times")
+    for outcome in result.wrong:
+        console.print(
+            f"  {outcome.name}: read_committed sees it {outcome.seen} times, consumed {outcome.consumed} times"
+        )
     for when, note in result.notes.items():
         console.print(f"  {when}: {note}")
-    met = sum(each.met for each in result.outcomes)
-    more = sum(sum(each.written) > sum(each.seen) for each in result.outcomes)
-    errors = sum(len(each.errors) for each in result.outcomes)
+    met = sum(outcome.met for outcome in result.outcomes)
+    more = sum(sum(outcome.written) > sum(outcome.seen) for outcome in result.outcomes)
+    errors = sum(len(outcome.errors) for outcome in result.outcomes)
     console.print(
         f"{what}: {met} points, {more} of them leave aborted records, {errors} programs failed, "
         f"{len(result.wrong)} not exactly once; {result.took_s:.0f} s"

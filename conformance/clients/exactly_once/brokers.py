@@ -56,5 +56,5 @@ def _restart(cluster: Cluster, topic: str) -> None:
 
 def _leader(cluster: Cluster, topic: str) -> int:
     with Wire(cluster.bootstrap_servers) as wire:
-        _, found = wire.described(topic)
-        return next(int(part.leader_id) for part in found.partitions if part.partition_index == 0)
+        _, metadata = wire.described(topic)
+        return next(int(part.leader_id) for part in metadata.partitions if part.partition_index == 0)

@@ -156,16 +156,16 @@ class Chain:
         """False if it goes on beyond its point."""
         while True:
             try:
-                told = program.hear()
+                message = program.hear()
             except Broken as how:
                 if "status -9" in str(how) or "status 9" in str(how):
                     return True
                 raise
-            if "error" in told:
-                raise Broken(f"{value}: {told['error']}")
-            if "done" in told or "consumed" in told:
+            if "error" in message:
+                raise Broken(f"{value}: {message['error']}")
+            if "done" in message or "consumed" in message:
                 return False
-            if "aborted" in told:
+            if "aborted" in message:
                 self._consumed[value] -= 1
 
     def _go_on_to(self, value: str, then: Callable[[], object], *, aborts: bool = False) -> None:
@@ -193,19 +193,19 @@ class Chain:
             self._program = None
 
     def _consume(self, program: ClientProcess) -> str:
-        told = self._hear(program)
-        if "consumed" not in told:
-            raise Broken(f"instead of what it consumed it told {told}")
-        self._consumed[told["consumed"]] += 1
-        return str(told["consumed"])
+        message = self._hear(program)
+        if "consumed" not in message:
+            raise Broken(f"instead of what it consumed it told {message}")
+        self._consumed[message["consumed"]] += 1
+        return str(message["consumed"])
 
     def _commit(self, program: ClientProcess, value: str, *, aborts: bool = False) -> None:
         """Commit the input, or abort it. An aborted input is consumed again, whether the program or the harness aborted
         it."""
         self._do(program, "abort" if aborts else "commit")
-        while (told := self._hear(program)) != {"done": value}:
-            if told != {"aborted": value}:
-                raise Broken(f"instead of ending {value!r} it told {told}")
+        while (message := self._hear(program)) != {"done": value}:
+            if message != {"aborted": value}:
+                raise Broken(f"instead of ending {value!r} it told {message}")
             self._consumed[value] -= 1
             if (again := self._consume(program)) != value:
                 raise Broken(f"instead of {value!r} it consumed {again!r}")
@@ -221,14 +221,14 @@ class Chain:
         timer = threading.Timer(self._silent_s, end)
         timer.start()
         try:
-            told = program.hear()
+            message = program.hear()
         except Broken as how:
             raise (_Told("silence") if silence.is_set() else how) from how
         finally:
             timer.cancel()
-        if "error" in told:
-            raise _Told(told["error"])
-        return told
+        if "error" in message:
+            raise _Told(message["error"])
+        return message
 
     def _do(self, program: ClientProcess, what: str, die: str | None = None) -> None:
         program.say({"do": what, "die": die})

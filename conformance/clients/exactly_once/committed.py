@@ -37,10 +37,10 @@ def _read_all(
     bootstrap_servers: str, topic: str, committed: bool, to_its_end: bool
 ) -> list[tuple[int, tuple[list[str], int]]]:
     with Wire(bootstrap_servers) as wire:
-        addresses, found = wire.described(topic)
+        addresses, metadata = wire.described(topic)
         return [
             (index, _read(wire, addresses[part.leader_id], topic, index, committed, to_its_end))
-            for index, part in sorted((int(part.partition_index), part) for part in found.partitions)
+            for index, part in sorted((int(part.partition_index), part) for part in metadata.partitions)
         ]
 
 
@@ -55,7 +55,9 @@ def _read(
     limit = time.monotonic() + _LIMIT_S
     while True:
         answer = _fetch(wire, leader, topic, partition, offset, committed)
-        aborted = sorted((each.first_offset, each.producer_id) for each in answer.aborted_transactions or ())
+        aborted = sorted(
+            (transaction.first_offset, transaction.producer_id) for transaction in answer.aborted_transactions or ()
+        )
         batches = MemoryRecords(answer.records or b"")
         while batches.has_next():
             batch: Any = batches.next_batch()
@@ -67,7 +69,7 @@ def _read(
                 if struct.unpack_from(">h", control.key, 2)[0] == _ABORT:
                     aborting.discard(batch.producer_id)
             elif not (committed and batch.is_transactional and batch.producer_id in aborting):
-                values += [each.value.decode() for each in batch if each.offset >= offset]
+                values += [record.value.decode() for record in batch if record.offset >= offset]
             offset = max(offset, batch.next_offset)
         if offset == (answer.last_stable_offset if committed else answer.high_watermark) and (
             not to_its_end or answer.high_watermark == answer.last_stable_offset

@@ -40,12 +40,12 @@ Strike = tuple[Point, str, Callable[[], object]]
 _TRANSACTIONS_AT, _LEADER_AT, _GROUPS_AT = 1, 2, 3
 _WHO = {_TRANSACTIONS_AT: LEADERS[0], _GROUPS_AT: LEADERS[1], _LEADER_AT: LEADERS[2]}
 _BEFORE_END, _AFTER_END = (
-    next(each for each in REQUESTS if each.api_key == END_TXN and each.is_after is after) for after in (False, True)
+    next(point for point in REQUESTS if point.api_key == END_TXN and point.is_after is after) for after in (False, True)
 )
 
 
 def _after(api_key: int) -> Point:
-    return next(each for each in REQUESTS if each.api_key == api_key and each.is_after and not each.aborts)
+    return next(point for point in REQUESTS if point.api_key == api_key and point.is_after and not point.aborts)
 
 
 RESTARTS = (*map(_after, (ADD_PARTITIONS_TO_TXN, PRODUCE, TXN_OFFSET_COMMIT)), _BEFORE_END, _AFTER_END)
@@ -131,8 +131,8 @@ class Marks:
             threads.append(self._later(self._kill_once_decided))
 
         yield _BEFORE_END, "a follower is paused, and the coordinator is killed", pause_and_kill
-        for each in threads:
-            self._join(each)
+        for killing_thread in threads:
+            self._join(killing_thread)
         self._whole()
         self._note("after the follower and the coordinator are back")
 
@@ -165,10 +165,13 @@ class Marks:
         servers, topic = self._servers(), self._chain.outputs
         committed, everything = (
             {partition: len(values) for partition, values in read.items()}
-            for read in (read_values(servers, topic, committed=each, to_its_end=False) for each in (True, False))
+            for read in (
+                read_values(servers, topic, committed=only_committed, to_its_end=False)
+                for only_committed in (True, False)
+            )
         )
-        told = f"read_committed {committed}, read_uncommitted {everything}"
-        self.notes[when] = f"{told}, markers {count_marks(servers, topic)}" if with_marks else told
+        note = f"read_committed {committed}, read_uncommitted {everything}"
+        self.notes[when] = f"{note}, markers {count_marks(servers, topic)}" if with_marks else note
 
     def _servers(self) -> str:
         """The second broker's: nothing happens to it."""

@@ -58,28 +58,28 @@ class Kept:
     def put(self, side: str, client: str, version: int, kind: str, result: Result) -> None:
         inputs = [
             {
-                "name": each.name,
-                "met": each.met,
-                "consumed": each.consumed,
-                "seen": each.seen,
-                "written": each.written,
-                "errors": each.errors,
-                "took_s": round(each.took_s, 1),
-                "is_right": each.is_right,
+                "name": outcome.name,
+                "met": outcome.met,
+                "consumed": outcome.consumed,
+                "seen": outcome.seen,
+                "written": outcome.written,
+                "errors": outcome.errors,
+                "took_s": round(outcome.took_s, 1),
+                "is_right": outcome.is_right,
             }
-            for each in result.outcomes
+            for outcome in result.outcomes
         ]
-        told = {"broken": result.broken, "took_s": round(result.took_s), "notes": result.notes, "inputs": inputs}
-        kept = self._all | {_key(side, client, version, kind): told}
+        entry = {"broken": result.broken, "took_s": round(result.took_s), "notes": result.notes, "inputs": inputs}
+        kept = self._all | {_key(side, client, version, kind): entry}
         self._path.parent.mkdir(parents=True, exist_ok=True)
         self._path.write_text(json.dumps(kept, indent=1, sort_keys=True) + "\n")
 
     def get(self, side: str, client: str, version: int, kind: str) -> Result | None:
-        told = self._all.get(_key(side, client, version, kind))
-        if told is None:
+        entry = self._all.get(_key(side, client, version, kind))
+        if entry is None:
             return None
-        outcomes = [_outcome(each) for each in told["inputs"]]
-        return Result(outcomes, told["notes"], told["broken"], told["took_s"])
+        outcomes = [_outcome(kept_input) for kept_input in entry["inputs"]]
+        return Result(outcomes, entry["notes"], entry["broken"], entry["took_s"])
 
 
 @dataclass
@@ -93,9 +93,9 @@ class _Kept(Outcome):
         return self.was_right
 
 
-def _outcome(told: dict[str, Any]) -> Outcome:
-    fields = {name: value for name, value in told.items() if name != "is_right"}
-    return _Kept(**fields, was_right=told["is_right"])
+def _outcome(kept_input: dict[str, Any]) -> Outcome:
+    fields = {name: value for name, value in kept_input.items() if name != "is_right"}
+    return _Kept(**fields, was_right=kept_input["is_right"])
 
 
 def _key(side: str, client: str, version: int, kind: str) -> str:
@@ -134,11 +134,11 @@ def differences(client: str, kind: str, ours: Result, kafka: Result) -> Iterator
 
 
 _COMPARED: dict[str, Callable[[Outcome], object]] = {
-    "met": lambda each: each.met,
-    "read_committed": lambda each: each.seen,
-    "read_uncommitted": lambda each: each.written,
-    "consumed": lambda each: each.consumed,
-    "errors": lambda each: each.errors,
+    "met": lambda outcome: outcome.met,
+    "read_committed": lambda outcome: outcome.seen,
+    "read_uncommitted": lambda outcome: outcome.written,
+    "consumed": lambda outcome: outcome.consumed,
+    "errors": lambda outcome: outcome.errors,
 }
 
 

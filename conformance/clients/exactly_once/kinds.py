@@ -42,7 +42,7 @@ class Result:
 
     @property
     def wrong(self) -> list[Outcome]:
-        return [each for each in self.outcomes if not each.is_right]
+        return [outcome for outcome in self.outcomes if not outcome.is_right]
 
 
 @dataclass(frozen=True)

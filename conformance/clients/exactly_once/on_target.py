@@ -30,11 +30,11 @@ class OnTarget:
     def make_internal_topics(self) -> None:
         """Make the internal topics: the first FindCoordinator creates them."""
         for key_type in (_GROUP, _TRANSACTION):
-            asked = {"key_type": key_type, "coordinator_keys": ["nobody"]}
-            self._await(lambda asked=asked: not self._ask(asked).error_code, f"a coordinator of {key_type}")  # type: ignore[misc]
+            values = {"key_type": key_type, "coordinator_keys": ["nobody"]}
+            self._await(lambda values=values: not self._ask(values).error_code, f"a coordinator of {key_type}")  # type: ignore[misc]
 
-    def _ask(self, asked: Mapping[str, Any]) -> Any:
-        return self.target.admin.request(FIND_COORDINATOR, 4, asked).coordinators[0]
+    def _ask(self, values: Mapping[str, Any]) -> Any:
+        return self.target.admin.request(FIND_COORDINATOR, 4, values).coordinators[0]
 
     def move_leader(self, topic: str, partition: int, broker: int) -> None:
         self.target.move_leader(topic, partition, broker)
@@ -47,8 +47,8 @@ class OnTarget:
         check(answer.error_code, f"reassigning {topic}")
 
         def is_so() -> bool:
-            found = self._partition(topic, partition)
-            return set(found.replica_nodes) == set(found.isr_nodes) == set(brokers)
+            metadata = self._partition(topic, partition)
+            return set(metadata.replica_nodes) == set(metadata.isr_nodes) == set(brokers)
 
         self._await(is_so, f"{topic}-{partition} is on {brokers}")
         self._lead(topic, partition, brokers[0])
@@ -78,12 +78,12 @@ class OnTarget:
             self.move_leader(topic, partition, broker)
 
     def _is_whole(self, topic: str, partition: int) -> bool:
-        found = self._partition(topic, partition)
-        return found.leader_id >= 0 and set(found.isr_nodes) == set(found.replica_nodes)
+        metadata = self._partition(topic, partition)
+        return metadata.leader_id >= 0 and set(metadata.isr_nodes) == set(metadata.replica_nodes)
 
     def _partition(self, topic: str, partition: int) -> Any:
-        [found] = self.target.admin.metadata([topic])
-        return next(each for each in found.partitions if each.partition_index == partition)
+        [topic_metadata] = self.target.admin.metadata([topic])
+        return next(part for part in topic_metadata.partitions if part.partition_index == partition)
 
     def _await(self, holds: Callable[[], bool], what: str) -> None:
         limit = time.monotonic() + _LIMIT_S

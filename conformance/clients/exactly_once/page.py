@@ -62,15 +62,17 @@ def _lines(kept: Kept, names: Sequence[str]) -> Iterator[str]:
                 if ours is None:
                     not_run.setdefault((client, version), []).append(kind.name)
                     continue
-                found = list(differences(client, kind.name, ours, theirs)) if theirs is not None else []
+                differing_points = list(differences(client, kind.name, ours, theirs)) if theirs is not None else []
                 what = f"{client}, version {version}, {kind.name}"
-                if found:
-                    differing.append((what, found))
+                if differing_points:
+                    differing.append((what, differing_points))
                 if ours.notes:
                     notes.append((what, ours, theirs))
                 columns = zip(_counts(ours), _counts(theirs), strict=True)
-                points = str(len({each.where for each in found})) if theirs is not None else "–"
-                unexplained = str(sum(each.reason is None for each in found)) if theirs is not None else "–"
+                points = str(len({point.where for point in differing_points})) if theirs is not None else "–"
+                unexplained = (
+                    str(sum(point.reason is None for point in differing_points)) if theirs is not None else "–"
+                )
                 cells = " | ".join(f"{mine}, {other}" for mine, other in columns)
                 yield f"| {client} | {version} | {kind.name} | {cells} | {points} | {unexplained} |"
     if not_run:
@@ -90,9 +92,9 @@ def _lines(kept: Kept, names: Sequence[str]) -> Iterator[str]:
             both = f"{note}, on both" if other == note else f"{note} on {OURS}, {other or 'not run'} on {KAFKA}"
             yield f"- {what}, {when}: {both}"
     yield from ("", "## Points that differ", "")
-    for what, found in differing:
+    for what, differing_points in differing:
         yield f"- {what}"
-        yield from (f"  - {each}" for each in found)
+        yield from (f"  - {difference}" for difference in differing_points)
 
 
 def _counts(result: Result | None) -> tuple[str, ...]:
@@ -101,8 +103,8 @@ def _counts(result: Result | None) -> tuple[str, ...]:
     if result.broken:
         return ("broken",) * 4
     return (
-        str(sum(each.met for each in result.outcomes)),
-        str(sum(sum(each.written) > sum(each.seen) for each in result.outcomes)),
-        str(sum(len(each.errors) for each in result.outcomes)),
+        str(sum(outcome.met for outcome in result.outcomes)),
+        str(sum(sum(outcome.written) > sum(outcome.seen) for outcome in result.outcomes)),
+        str(sum(len(outcome.errors) for outcome in result.outcomes)),
         str(len(result.wrong)),
     )

@@ -47,7 +47,7 @@ class Proxy:
     `bootstrap_servers`. `requests` are the names and versions of all requests of clients, in order."""
 
     def __init__(self, bootstrap_servers: str) -> None:
-        self._brokers = [_address(each) for each in bootstrap_servers.split(",")]
+        self._brokers = [_address(server) for server in bootstrap_servers.split(",")]
         self._ports: dict[tuple[str, int], int] = {}
         self._strike: Strike | None = None
         self._loop = asyncio.new_event_loop()
@@ -140,10 +140,10 @@ class _Connections:
         theirs: asyncio.StreamReader,
         ours: asyncio.StreamWriter,
     ) -> None:
-        asked: deque[tuple[int, int, Strike | None]] = deque()
+        unanswered: deque[tuple[int, int, Strike | None]] = deque()
         ways = [
-            asyncio.ensure_future(self._requests(reader, ours, asked)),
-            asyncio.ensure_future(self._answers(theirs, writer, asked)),
+            asyncio.ensure_future(self._requests(reader, ours, unanswered)),
+            asyncio.ensure_future(self._answers(theirs, writer, unanswered)),
         ]
         try:
             await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
@@ -156,7 +156,7 @@ class _Connections:
         self,
         reader: asyncio.StreamReader,
         broker: asyncio.StreamWriter,
-        asked: deque[tuple[int, int, Strike | None]],
+        unanswered: deque[tuple[int, int, Strike | None]],
     ) -> None:
         with suppress(asyncio.IncompleteReadError, OSError):
             while True:
@@ -168,7 +168,7 @@ class _Connections:
                     await _struck(strike)
                     if strike.cut:
                         return
-                asked.append((api_key, version, strike if strike is not None and strike.is_after else None))
+                unanswered.append((api_key, version, strike if strike is not None and strike.is_after else None))
                 broker.write(len(frame).to_bytes(4, "big") + frame)
                 await broker.drain()
 
@@ -176,12 +176,12 @@ class _Connections:
         self,
         broker: asyncio.StreamReader,
         writer: asyncio.StreamWriter,
-        asked: deque[tuple[int, int, Strike | None]],
+        unanswered: deque[tuple[int, int, Strike | None]],
     ) -> None:
         with suppress(asyncio.IncompleteReadError, OSError):
             while True:
                 frame = await _frame(broker)
-                api_key, version, strike = asked.popleft()
+                api_key, version, strike = unanswered.popleft()
                 if strike is not None:
                     await _struck(strike)
                     if strike.cut:
@@ -213,7 +213,7 @@ def _moved(answer: Any, ports: Mapping[tuple[str, int], int]) -> Any:
         answer = answer if port is None else replace(answer, host="127.0.0.1", port=type(answer.port)(port))
     for name in ("brokers", "coordinators", "node_endpoints"):
         if hasattr(answer, name):
-            answer = replace(answer, **{name: tuple(_moved(each, ports) for each in getattr(answer, name))})
+            answer = replace(answer, **{name: tuple(_moved(node, ports) for node in getattr(answer, name))})
     return answer
 
 

@@ -58,9 +58,9 @@ class Workers:
     def _run(self) -> list[Outcome]:
         self._feed()
         first = self._start("first")
-        told = first.hear()
-        if "consumed" not in told:
-            raise Broken(f"instead of what it consumed it told {told}")
+        message = first.hear()
+        if "consumed" not in message:
+            raise Broken(f"instead of what it consumed it told {message}")
         joined = self._joins()
         second = self._start("second")
         self._wait(lambda: self._joins() > joined, "the second one joins")
@@ -84,7 +84,7 @@ class Workers:
             partition: [f"{partition}-{begin + number}" for number in range(_EACH)]
             for partition in range(IN_PARTITIONS)
         }
-        self._fed += [value for each in values.values() for value in each]
+        self._fed += [value for partition_values in values.values() for value in partition_values]
         with Wire(self._proxy.bootstrap_servers) as wire:
             wire.produce(self.inputs, values)
 
@@ -113,14 +113,14 @@ class Workers:
         death = None
         try:
             while True:
-                told = program.hear()
-                if "consumed" in told:
+                message = program.hear()
+                if "consumed" in message:
                     death = self._deaths.pop(who, None)
                     program.say({"do": "commit", "die": death})
-                elif "done" in told:
-                    self._done[told["done"]] += 1
-                elif "error" in told:
-                    self._errors.append(f"{who} told {told['error']}")
+                elif "done" in message:
+                    self._done[message["done"]] += 1
+                elif "error" in message:
+                    self._errors.append(f"{who} told {message['error']}")
         except Broken as how:
             if death is not None:
                 self._dead.add(who)

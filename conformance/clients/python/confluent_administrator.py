@@ -31,14 +31,14 @@ def _named(error: Exception) -> str:
     return str(error.args[0].name()) if isinstance(error, KafkaException) else type(error).__name__
 
 
-def _only(asked: Mapping[Any, Any]) -> Any:
+def _only(futures: Mapping[Any, Any]) -> Any:
     """The answer for the one thing that was asked."""
-    [future] = asked.values()
+    [future] = futures.values()
     return future.result(_LIMIT_S)
 
 
-def _done(asked: Mapping[Any, Any]) -> bool:
-    _only(asked)
+def _done(futures: Mapping[Any, Any]) -> bool:
+    _only(futures)
     return True
 
 
@@ -57,8 +57,8 @@ def _create_topic(admin: AdminClient, call: Call) -> object:
 
 
 def _describe_topic(admin: AdminClient, call: Call) -> object:
-    found = _only(admin.describe_topics(TopicCollection([call["topic"]]))).partitions
-    return {"partitions": len(found), "replicas": len(found[0].replicas)}
+    partitions = _only(admin.describe_topics(TopicCollection([call["topic"]]))).partitions
+    return {"partitions": len(partitions), "replicas": len(partitions[0].replicas)}
 
 
 def _list_topics(admin: AdminClient, call: Call) -> object:
@@ -76,8 +76,8 @@ def _alter(admin: AdminClient, call: Call) -> object:
 
 def _describe(admin: AdminClient, call: Call) -> object:
     kind = ConfigResource.Type.BROKER if "broker" in call else ConfigResource.Type.TOPIC
-    found = _only(admin.describe_configs([ConfigResource(kind, str(call.get("broker", call.get("topic"))))]))
-    return {name: found[name].value for name in call["names"]}
+    configs = _only(admin.describe_configs([ConfigResource(kind, str(call.get("broker", call.get("topic"))))]))
+    return {name: configs[name].value for name in call["names"]}
 
 
 def _list_offsets(admin: AdminClient, call: Call) -> object:
@@ -88,7 +88,10 @@ def _list_offsets(admin: AdminClient, call: Call) -> object:
 
 def _delete_records(admin: AdminClient, call: Call) -> object:
     done = admin.delete_records(_offsets(call))
-    return {str(each.partition): future.result(_LIMIT_S).low_watermark for each, future in done.items()}
+    return {
+        str(topic_partition.partition): future.result(_LIMIT_S).low_watermark
+        for topic_partition, future in done.items()
+    }
 
 
 def _elect_leader(admin: AdminClient, call: Call) -> object:
@@ -102,18 +105,18 @@ def _alter_group_offsets(admin: AdminClient, call: Call) -> object:
 
 
 def _group_offsets(admin: AdminClient, call: Call) -> object:
-    found = _only(admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(call["group"])]))
-    return {str(each.partition): each.offset for each in found.topic_partitions}
+    offsets = _only(admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(call["group"])]))
+    return {str(topic_partition.partition): topic_partition.offset for topic_partition in offsets.topic_partitions}
 
 
 def _list_groups(admin: AdminClient, call: Call) -> object:
-    found = admin.list_consumer_groups().result(_LIMIT_S).valid
-    return sorted(each.group_id for each in found if each.group_id.startswith(call["prefix"]))
+    groups = admin.list_consumer_groups().result(_LIMIT_S).valid
+    return sorted(group.group_id for group in groups if group.group_id.startswith(call["prefix"]))
 
 
 def _describe_group(admin: AdminClient, call: Call) -> object:
-    found = _only(admin.describe_consumer_groups([call["group"]]))
-    return {"state": found.state.name, "members": len(found.members)}
+    group = _only(admin.describe_consumer_groups([call["group"]]))
+    return {"state": group.state.name, "members": len(group.members)}
 
 
 def _describe_cluster(admin: AdminClient, _: Call) -> object:
@@ -127,8 +130,8 @@ def _alter_scram(admin: AdminClient, call: Call) -> object:
 
 
 def _describe_scram(admin: AdminClient, call: Call) -> object:
-    asked: Any = admin.describe_user_scram_credentials([call["user"]])
-    return asked[call["user"]].result(_LIMIT_S).scram_credential_infos[0].iterations
+    futures: Any = admin.describe_user_scram_credentials([call["user"]])
+    return futures[call["user"]].result(_LIMIT_S).scram_credential_infos[0].iterations
 
 
 def _describe_acls(admin: AdminClient, _: Call) -> object:

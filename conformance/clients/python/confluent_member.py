@@ -12,20 +12,20 @@ from conformance.clients.python.lines import tell, words
 
 def join(bootstrap: str, member: dict[str, Any]) -> None:
     owned: set[int] = set()
-    told: set[str] = set()
+    reported: set[str] = set()
 
     def gained(_: Consumer, partitions: list[TopicPartition]) -> None:
-        owned.update(each.partition for each in partitions)
+        owned.update(topic_partition.partition for topic_partition in partitions)
         tell({"assigned": sorted(owned)})
 
     def lost(_: Consumer, partitions: list[TopicPartition]) -> None:
-        owned.difference_update(each.partition for each in partitions)
+        owned.difference_update(topic_partition.partition for topic_partition in partitions)
         tell({"assigned": sorted(owned)})
 
     def fail(error: KafkaError) -> None:
         name = f"{error.name()}: {error.str()}" if error.name() == "_FATAL" else error.name()
-        if name not in told:  # librdkafka says it again with each poll
-            told.add(name)
+        if name not in reported:  # librdkafka says it again with each poll
+            reported.add(name)
             tell({"error": name})
 
     consumer = Consumer(_settings(bootstrap, member))

@@ -27,8 +27,8 @@ def run_job(bootstrap: str, job: Job) -> list[Result]:
     sent: list[Any] = []
     for index, record in enumerate(job.records):
         if index == job.pause_before:
-            for each in sent:
-                _result(each)
+            for future in sent:
+                _result(future)
             pause()
         try:
             sent.append(

@@ -26,14 +26,14 @@ def told() -> Iterator[dict[str, Any]]:
 
 def words() -> queue.Queue[str]:
     """Return a queue of the words that the harness sends to a member."""
-    found: queue.Queue[str] = queue.Queue()
+    received: queue.Queue[str] = queue.Queue()
 
     def listen() -> None:
         for word in told():
-            found.put(word["do"])
+            received.put(word["do"])
 
     threading.Thread(target=listen, daemon=True).start()
-    return found
+    return received
 
 
 def answer_calls(do: Callable[[dict[str, Any]], object], named: Callable[[Exception], str]) -> None:

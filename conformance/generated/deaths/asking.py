@@ -11,14 +11,16 @@ from conformance.targets.wire import Sent
 BY_DESIGN: Final = 1 << 29  # bytes that never come
 
 
-def frame_of(each: Ask, topic: str) -> tuple[Sent, bytes]:
-    if each.acks is None:
-        least = BY_DESIGN if each.waits else 1
-        frame = frames.fetch(topic, 0, each.partition, version=each.version, max_wait_ms=each.wait_ms, min_bytes=least)
-        return Sent(frames.FETCH, each.version), frame
-    records = {each.partition: frames.batch(each.value)}
-    frame = frames.produce(topic, records, version=each.version, acks=each.acks, timeout_ms=each.wait_ms)
-    return Sent(frames.PRODUCE, each.version), frame
+def frame_of(request: Ask, topic: str) -> tuple[Sent, bytes]:
+    if request.acks is None:
+        least = BY_DESIGN if request.waits else 1
+        frame = frames.fetch(
+            topic, 0, request.partition, version=request.version, max_wait_ms=request.wait_ms, min_bytes=least
+        )
+        return Sent(frames.FETCH, request.version), frame
+    records = {request.partition: frames.batch(request.value)}
+    frame = frames.produce(topic, records, version=request.version, acks=request.acks, timeout_ms=request.wait_ms)
+    return Sent(frames.PRODUCE, request.version), frame
 
 
 def partition_words(part: Any) -> dict[str, Any]:
@@ -38,7 +40,7 @@ def without_ports(words: dict[str, Any]) -> dict[str, Any]:
     says = words["says"]
     if isinstance(says, dict):
         if says.get("node_endpoints"):
-            says["node_endpoints"] = sorted(each["node_id"] for each in says["node_endpoints"])
+            says["node_endpoints"] = sorted(node["node_id"] for node in says["node_endpoints"])
         for topic in says.get("responses", ()):
             topic.pop("name", None)
             topic.pop("topic", None)

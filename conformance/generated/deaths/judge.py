@@ -30,18 +30,20 @@ _RACED: Final = "raced"
 def judge(kafka: Transcript, ours: Transcript) -> tuple[list[Finding], int]:
     """Return the differences, and the number of raced responses."""
     raced = sum(_is_raced(entry) for entry in kafka)
-    found = fields_that_differ("walks/deaths", [_judged(entry) for entry in kafka], [_judged(entry) for entry in ours])
-    return found + _wrong_times(kafka, ours), raced
+    findings = fields_that_differ(
+        "walks/deaths", [_judged(entry) for entry in kafka], [_judged(entry) for entry in ours]
+    )
+    return findings + _wrong_times(kafka, ours), raced
 
 
 def wrong_fencing(kafka: Transcript, ours: Transcript) -> list[Finding]:
     """Compare what brokers reported of each other at each rest, and how long after a death."""
-    found = fields_that_differ("walks/deaths", *([_without_time(entry) for entry in side] for side in (kafka, ours)))
+    findings = fields_that_differ("walks/deaths", *([_without_time(entry) for entry in side] for side in (kafka, ours)))
     for left, right in zip(kafka, ours, strict=False):
         times = left.get("fenced_after_ms"), right.get("fenced_after_ms")
         if (times[0] is None) != (times[1] is None) or (times[0] and abs(times[0] - times[1]) > GRANULARITY_MS):
-            found.append(Finding(f"{left['phase']}: when it was fenced", *times, None))
-    return found
+            findings.append(Finding(f"{left['phase']}: when it was fenced", *times, None))
+    return findings
 
 
 def largest_difference_ms(kafka: Transcript, ours: Transcript) -> float:
@@ -80,18 +82,18 @@ def _code(says: Any) -> str:
 
 def _wrong_times(kafka: Transcript, ours: Transcript) -> list[Finding]:
     return [
-        Finding(f"time of {asked}", left, right, None)
-        for asked, left, right in _times(kafka, ours)
+        Finding(f"time of {request}", left, right, None)
+        for request, left, right in _times(kafka, ours)
         if abs(left - right) > GRANULARITY_MS
     ]
 
 
 def _times(kafka: Transcript, ours: Transcript) -> list[tuple[str, float, float]]:
     """Return the time of each response that came before the next event."""
-    found = []
+    response_times = []
     for left, right in zip(kafka, ours, strict=False):
         at_once = all(entry.get("by", entry.get("phase")) == entry.get("phase") for entry in (left, right))
         if at_once and left.get("answers") and right.get("answers"):
             times = [entry["answers"][0]["after_ms"] for entry in (left, right)]
-            found.append((left["asked"], times[0], times[1]))
-    return found
+            response_times.append((left["asked"], times[0], times[1]))
+    return response_times

@@ -55,8 +55,8 @@ def _events(random: Random) -> list[Event]:
 
 def _happen(events: list[Event], event: Event, running: set[int], paused: set[int], dead: set[int]) -> None:
     events.append(event)
-    for each in (running, paused, dead):
-        each.discard(event.broker)
+    for brokers in (running, paused, dead):
+        brokers.discard(event.broker)
     {"kill": dead, "stop": dead, "pause": paused, "resume": running, "start": running}[event.what].add(event.broker)
 
 
@@ -126,4 +126,4 @@ class _Asks:
 
 def _reads_first(asks: list[Ask]) -> list[Ask]:
     """Followers, and what is read of them, hear of what was written only within some half a second."""
-    return sorted(asks, key=lambda each: each.acks is not None)
+    return sorted(asks, key=lambda request: request.acks is not None)

@@ -40,10 +40,10 @@ class _Open:
     """A request that has not been answered yet."""
 
     def __init__(
-        self, broker: int, asked: Ask, sent: Sent, connection: Connection, at_s: float, notes: dict[str, Any]
+        self, broker: int, request: Ask, sent: Sent, connection: Connection, at_s: float, notes: dict[str, Any]
     ) -> None:
         self.broker = broker
-        self.partition = None if asked.waits else asked.partition
+        self.partition = None if request.waits else request.partition
         self.sent = sent
         self.connection = connection
         self.at_s = at_s
@@ -80,8 +80,8 @@ class RoundPlayer:
         finally:
             self._revive()
             for opened in self._open.values():
-                for each in opened:
-                    each.connection.close()
+                for open_request in opened:
+                    open_request.connection.close()
 
     def _event(self, index: int, event: Event) -> None:
         target = self._target
@@ -133,14 +133,14 @@ class RoundPlayer:
     def _beats(self, follower: int) -> list[tuple[Plan, int]]:
         """Return, for each leader that the follower fetches from, a partition to beat on. The follower is in its ISR,
         and acks=all gets its response there."""
-        found: dict[int, tuple[Plan, int]] = {}
+        beats: dict[int, tuple[Plan, int]] = {}
         for plan in self._round.plans:
             for index, part in enumerate(self._state.get(self._topics[plan.seed], [])):
                 leader, isr = part["leader"], part["isr"]
                 enough = len(isr) >= min(plan.min_isr, len(plan.replicas[index]))
                 if leader not in (-1, follower) and follower in isr and enough and leader not in self._paused:
-                    found.setdefault(leader, (plan, index))
-        return [found[leader] for leader in sorted(found)]
+                    beats.setdefault(leader, (plan, index))
+        return [beats[leader] for leader in sorted(beats)]
 
     def _beat(self, phase: str, beats: Iterable[tuple[Plan, int]], acks: int) -> None:
         for plan, index in beats:
@@ -148,17 +148,17 @@ class RoundPlayer:
             self._ask(plan, phase, Ask(LEADER, index, _BEAT, acks, 5_000, value=value), self._leader(plan, index))
 
     def _ask_all(self, plan: Plan, phase: str, asks: Iterable[Ask], is_short: bool = False) -> None:
-        for each in asks:
-            broker = self._leader(plan, each.partition) if each.broker == LEADER else each.broker
-            if each.acks is not None and broker in self._paused:
+        for request in asks:
+            broker = self._leader(plan, request.partition) if request.broker == LEADER else request.broker
+            if request.acks is not None and broker in self._paused:
                 is_chance = self._is_one_of_two if is_short else self._may_come_to_stay
-                if is_chance(plan, each.partition, broker):
+                if is_chance(plan, request.partition, broker):
                     continue
-            self._ask(plan, phase, each, broker)
+            self._ask(plan, phase, request, broker)
 
-    def _ask(self, plan: Plan, phase: str, each: Ask, broker: int) -> None:
-        sent, frame = frame_of(each, self._topics[plan.seed])
-        notes: dict[str, Any] = {"asked": f"{phase}: {each}", "phase": phase.split(",")[0], "at": broker}
+    def _ask(self, plan: Plan, phase: str, request: Ask, broker: int) -> None:
+        sent, frame = frame_of(request, self._topics[plan.seed])
+        notes: dict[str, Any] = {"asked": f"{phase}: {request}", "phase": phase.split(",")[0], "at": broker}
         self._told[plan.seed].append(notes)
         if broker < 0:
             notes["end"] = "nobody leads"
@@ -168,18 +168,18 @@ class RoundPlayer:
         except OSError:
             notes["end"] = "refused"
             return
-        is_read_of_follower = each.acks is None and broker != self._leader(plan, each.partition)
+        is_read_of_follower = request.acks is None and broker != self._leader(plan, request.partition)
         if broker in self._stale or (broker in self._paused and is_read_of_follower):
             notes["stale"] = True
         connection.send(frame)
-        opened = _Open(broker, each, sent, connection, self._target.now_s(), notes)
-        if each.acks == 0:
+        opened = _Open(broker, request, sent, connection, self._target.now_s(), notes)
+        if request.acks == 0:
             connection.send(FENCE)
         self._open[plan.seed].append(opened)
         if broker in self._paused:
             self._target.pause(5)
             return
-        if each.waits or (each.acks == -1 and ", fresh" in phase):
+        if request.waits or (request.acks == -1 and ", fresh" in phase):
             self._target.pause(_PARKED_MS)
             return
         connection.wait(0, self._target.now_s() + _ANSWERED_S)
@@ -188,20 +188,20 @@ class RoundPlayer:
     def _harvest(self, plan: Plan, phase: str) -> None:
         """Note what has been answered by now; `phase` is noted with what came later."""
         waiting = []
-        for each in self._open[plan.seed]:
-            if not each.connection.arrivals and not each.connection.closed:
-                waiting.append(each)
+        for open_request in self._open[plan.seed]:
+            if not open_request.connection.arrivals and not open_request.connection.closed:
+                waiting.append(open_request)
                 continue
             if phase:
-                each.notes["by"] = phase
-            each.notes["answers"] = answers = []
-            for arrival in each.connection.arrivals:
+                open_request.notes["by"] = phase
+            open_request.notes["answers"] = answers = []
+            for arrival in open_request.connection.arrivals:
                 if correlation_id(arrival.frame) == FENCE_ID:
                     break
-                answer = Answer(each.sent, arrival.frame, round((arrival.at_s - each.at_s) * 1000, 1))
+                answer = Answer(open_request.sent, arrival.frame, round((arrival.at_s - open_request.at_s) * 1000, 1))
                 answers.append(without_ports(answer_words(answer)))
-            each.notes["end"] = "closed" if each.connection.closed else "open"
-            each.connection.close()
+            open_request.notes["end"] = "closed" if open_request.connection.closed else "open"
+            open_request.connection.close()
         self._open[plan.seed] = waiting
 
     # What brokers tell.
@@ -212,18 +212,21 @@ class RoundPlayer:
     def _is_one_of_two(self, plan: Plan, partition: int, broker: int) -> bool:
         """Return True if another connection has a request there already that does not wait. A broker that resumes
         handles them in an order that its threads decide."""
-        return any((each.broker, each.partition) == (broker, partition) for each in self._open[plan.seed])
+        return any(
+            (open_request.broker, open_request.partition) == (broker, partition)
+            for open_request in self._open[plan.seed]
+        )
 
     def _may_come_to_stay(self, plan: Plan, partition: int, broker: int) -> bool:
         """Return True if records that a broker takes while it wrongly thinks that it leads might be kept: if it is
         elected, with its log. Whether it takes them is a matter of milliseconds."""
-        found = self._partition(plan, partition)
-        left = [other for other in found.get("isr", ()) if other != broker]
-        return plan.unclean or broker in found.get("elr", ()) or len(left) < plan.min_isr
+        part = self._partition(plan, partition)
+        left = [other for other in part.get("isr", ()) if other != broker]
+        return plan.unclean or broker in part.get("elr", ()) or len(left) < plan.min_isr
 
     def _partition(self, plan: Plan, partition: int) -> dict[str, Any]:
-        told = self._state.get(self._topics[plan.seed], [])
-        return told[partition] if partition < len(told) else {}
+        parts = self._state.get(self._topics[plan.seed], [])
+        return parts[partition] if partition < len(parts) else {}
 
     def _rest(self, phase: str, event: Event | None, began_s: float) -> None:
         """Wait until all that run tell the same, and nothing changes any more."""
@@ -233,14 +236,14 @@ class RoundPlayer:
         steady_ms = _STEADY_AFTER_START_MS if event is not None and event.what == "start" else _STEADY_MS
         seen, since_s, fenced_ms = None, target.now_s(), None
         while True:
-            found = self._look()
+            views = self._look()
             now_s = target.now_s()
-            if event is not None and fenced_ms is None and found and all(event.broker in each[1] for each in found):
+            if event is not None and fenced_ms is None and views and all(event.broker in view[1] for view in views):
                 fenced_ms = round((now_s - began_s) * 1000)
-            if found != seen:
-                seen, since_s = found, now_s
-            alike = all(each == found[0] for each in found[1:])
-            as_it_is = not found or set(found[0][1]) == self._paused | self._dead
+            if views != seen:
+                seen, since_s = views, now_s
+            alike = all(view == views[0] for view in views[1:])
+            as_it_is = not views or set(views[0][1]) == self._paused | self._dead
             if alike and as_it_is and now_s >= least_s and now_s - since_s >= steady_ms / 1000:
                 break
             if now_s > limit:
@@ -248,16 +251,16 @@ class RoundPlayer:
             target.pause(_POLL_MS)
         self._stale = set(self._paused)
         for opened in self._open.values():
-            for each in opened:
-                if each.broker in self._stale:
-                    each.notes["stale"] = True
-        self._state = found[0][0] if found else {}
-        note: dict[str, Any] = {"phase": phase, "fenced": [each[1] for each in found]}
+            for open_request in opened:
+                if open_request.broker in self._stale:
+                    open_request.notes["stale"] = True
+        self._state = views[0][0] if views else {}
+        note: dict[str, Any] = {"phase": phase, "fenced": [view[1] for view in views]}
         if event is not None and event.what in ("kill", "pause"):
             note["fenced_after_ms"] = fenced_ms
         self.happened.append(note)
-        if len(found) > 1 and not alike:
-            note["unlike"] = [each[0] for each in found]
+        if len(views) > 1 and not alike:
+            note["unlike"] = [view[0] for view in views]
 
     def _look(self) -> list[tuple[dict[str, Any], list[int]]]:
         """Return what each running broker reports of all partitions, and of fenced brokers."""
@@ -273,20 +276,20 @@ class RoundPlayer:
         }
         connection = target.connect(broker)
         try:
-            told = ask(connection, target, DESCRIBE_TOPIC_PARTITIONS, 0, describe_partitions(*names))
+            described = ask(connection, target, DESCRIBE_TOPIC_PARTITIONS, 0, describe_partitions(*names))
             cluster = ask(connection, target, DESCRIBE_CLUSTER, 2, frames.request(DESCRIBE_CLUSTER, 2, flags))
         finally:
             connection.close()
-        fenced = sorted(int(each.broker_id) for each in cluster.brokers if each.is_fenced)
-        return {topic.name: [partition_words(part) for part in topic.partitions] for topic in told.topics}, fenced
+        fenced = sorted(int(node.broker_id) for node in cluster.brokers if node.is_fenced)
+        return {topic.name: [partition_words(part) for part in topic.partitions] for topic in described.topics}, fenced
 
     def _note_logs(self) -> None:
         """Note what each replica has stored, as consumers can fetch it (KIP-392)."""
         for plan in self._round.plans:
             for partition, replicas in enumerate(plan.replicas):
                 for broker in replicas:
-                    asked = Ask(broker, partition, 12)
-                    self._ask(plan, "log", asked, broker)
+                    request = Ask(broker, partition, 12)
+                    self._ask(plan, "log", request, broker)
 
     def _create(self) -> None:
         topics: list[Mapping[str, Any]] = [
@@ -305,6 +308,6 @@ class RoundPlayer:
             answer = ask(connection, self._target, CREATE_TOPICS, 7, frames.create_topics(topics))
         finally:
             connection.close()
-        problems = [f"{each.name}: {each.error_message}" for each in answer.topics if each.error_code]
+        problems = [f"{topic.name}: {topic.error_message}" for topic in answer.topics if topic.error_code]
         if problems:
             raise RuntimeError(f"topics could not be made: {problems}")

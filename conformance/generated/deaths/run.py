@@ -81,18 +81,20 @@ class _Played:
         name = f"deaths-{next(_rounds):05d}"
         players = [RoundPlayer(target, a_round, name) for target in targets]
         with ThreadPoolExecutor(len(players)) as pool:
-            told = list(pool.map(RoundPlayer.play, players))
-        self.kafka = KeptRound(kind, a_round.seed, digest(a_round), targets[0].version, players[0].happened, told[0])
+            transcripts = list(pool.map(RoundPlayer.play, players))
+        self.kafka = KeptRound(
+            kind, a_round.seed, digest(a_round), targets[0].version, players[0].happened, transcripts[0]
+        )
         fencing = wrong_fencing(players[0].happened, players[1].happened)
         self._raced = 0
         self._apart_ms = 0.0
         self._outcomes = []
         for plan in a_round.plans:
-            kafka, ours = (side[plan.seed] for side in told)
-            found, raced = judge(kafka, ours)
+            kafka, ours = (side[plan.seed] for side in transcripts)
+            findings, raced = judge(kafka, ours)
             self._raced += raced
             self._apart_ms = max(self._apart_ms, largest_difference_ms(kafka, ours))
-            self._outcomes.append(_outcome(kind, kafka, ours, found + fencing))
+            self._outcomes.append(_outcome(kind, kafka, ours, findings + fencing))
             fencing = []  # told with the first plan
 
     @property
@@ -105,11 +107,11 @@ class _Played:
         result.apart_ms = max(result.apart_ms, self._apart_ms)
         for plan, outcome in zip(self._round.plans, self._outcomes, strict=True):
             result.note(outcome, repeated)
-            found = {signature(finding) for finding in outcome.unexplained}
-            if found and not found & set(result.seen):
-                result.differences.append(Difference(min(found), plan.seed, Walk(()), outcome))
-            result.seen.update(found)
+            signatures = {signature(finding) for finding in outcome.unexplained}
+            if signatures and not signatures & set(result.seen):
+                result.differences.append(Difference(min(signatures), plan.seed, Walk(()), outcome))
+            result.seen.update(signatures)
 
 
-def _outcome(kind: str, kafka: Transcript, ours: Transcript, found: list[Finding]) -> Outcome:
-    return Outcome(Case(f"walks/{kind}", "", ()), kafka, ours, found)
+def _outcome(kind: str, kafka: Transcript, ours: Transcript, findings: list[Finding]) -> Outcome:
+    return Outcome(Case(f"walks/{kind}", "", ()), kafka, ours, findings)

@@ -64,11 +64,11 @@ class _Run:
             outcome = self._outcome(seed)
             self.result.note(outcome, True)
             self._progress(self.result)
-            found = {signature(finding) for finding in outcome.unexplained}
-            if found and not found & set(self.result.seen) and len(self.result.differences) < MAX_DIFFERENCES:
-                smaller = self._smaller(seed, outcome, found)
-                self.result.differences.append(Difference(min(found), seed, Walk(()), smaller))
-            self.result.seen.update(found)
+            signatures = {signature(finding) for finding in outcome.unexplained}
+            if signatures and not signatures & set(self.result.seen) and len(self.result.differences) < MAX_DIFFERENCES:
+                smaller = self._smaller(seed, outcome, signatures)
+                self.result.differences.append(Difference(min(signatures), seed, Walk(()), smaller))
+            self.result.seen.update(signatures)
 
     def _outcome(self, seed: int, keep: Callable[[int, Step], bool] = lambda index, step: True) -> Outcome:
         topics, case = self._make(seed, f"walk-{next(_plays):07d}")
@@ -80,10 +80,10 @@ class _Run:
         said = words(kafka), words(ours)
         family = USERS if self.result.kind == USERS else "transactions"
         compared = Case(f"{family}-walks/{self.result.kind}", "", case.steps, box=case.box)
-        found = compare(compared, *said) + silent_differences(compared.name, kafka, ours)
+        findings = compare(compared, *said) + silent_differences(compared.name, kafka, ours)
         if kafka_waits != we_wait:
-            found.append(Finding("the walk waits", kafka_waits, we_wait, None))
-        return Outcome(compared, *said, found, kafka)
+            findings.append(Finding("the walk waits", kafka_waits, we_wait, None))
+        return Outcome(compared, *said, findings, kafka)
 
     def _smaller(self, seed: int, outcome: Outcome, wanted: set[str]) -> Outcome:
         """Shrink a case: drop pairs of sending and settling that it does not need, as far as time allows."""

@@ -123,7 +123,7 @@ class ClassicWalker:
         leads = actor is self._leader
         assignments = {}
         if leads or self._very_rarely():
-            assignments = {each.member_id: b"to " + each.letter.encode() for each in self._members}
+            assignments = {member.member_id: b"to " + member.letter.encode() for member in self._members}
         version = self._random.choice([0, 1, 2, 3, 4, 5, 5])
         if actor.instance_id is not None and version < 3:
             version = 5
@@ -219,7 +219,7 @@ class ClassicWalker:
     # The model.
 
     def _will_wait(self, actor: Actor, changes: bool, is_static: bool) -> bool:
-        others = [each for each in self._members if each is not actor and each not in self._joined]
+        others = [member for member in self._members if member is not actor and member not in self._joined]
         if actor in self._members and actor.member_id:
             if self._state == "Stable" and not changes and actor is not self._leader:
                 return False
@@ -283,7 +283,7 @@ class ClassicWalker:
         """Return, rarely, the id of another member or an unknown id; else None."""
         if not self._very_rarely():
             return None
-        others = [each.member_id for each in self._actors if each is not actor and each.member_id]
+        others = [other.member_id for other in self._actors if other is not actor and other.member_id]
         return self._random.choice([*others, "nobody"])
 
     def _rarely(self) -> bool:

@@ -204,7 +204,7 @@ class ConsumerWalker(AdminWalker):
     def _some_id(self, member: _Member) -> str:
         if not self._very_rarely():
             return member.member_id
-        return self._random.choice([*(each.member_id for each in self._members), "nobody"])
+        return self._random.choice([*(other.member_id for other in self._members), "nobody"])
 
     def _say(self, member: _Member, frame: bytes) -> None:
         self.steps.append(Step(member.conn, frame, broker=self._coordinator))

@@ -141,12 +141,12 @@ class Player:
                         self._learn_topics(says)
                         continue
                 member_id = says.get("member_id") if isinstance(says, dict) else None
-                found = _MADE_UP.search(member_id or "")
-                if found is None or found[1].encode() in self._said or found[1].encode() in self._real.values():
+                match = _MADE_UP.search(member_id or "")
+                if match is None or match[1].encode() in self._said or match[1].encode() in self._real.values():
                     continue
                 who = client.name[0]
                 self._ids[who] += 1
-                self._real[made_up(who, self._ids[who]).encode()] = found[1].encode()
+                self._real[made_up(who, self._ids[who]).encode()] = match[1].encode()
 
     def _learn_topics(self, says: Any) -> None:
         for topic in says["topics"]:
@@ -166,8 +166,8 @@ class Player:
         return Heard("listen", client.name, tuple(answers), "closed" if client.connection.closed else "open")
 
 
-def _id_in_no_response_yet(found: re.Match[bytes]) -> bytes:
+def _id_in_no_response_yet(match: re.Match[bytes]) -> bytes:
     """The id of a static member that still waits to hear of it; others see it."""
-    if STAND_IN in found[0]:
-        return found[0]
-    return b"%b-%b" % (found[1], made_up(found[1].decode(), 999_999).encode())
+    if STAND_IN in match[0]:
+        return match[0]
+    return b"%b-%b" % (match[1], made_up(match[1].decode(), 999_999).encode())

@@ -72,7 +72,7 @@ def make_round(seed: int, walks: int = AT_A_TIME) -> Round:
         ]
     )
     seeds = tuple(seed * 1_000 + number for number in range(walks))
-    return Round(seeds, events, tuple(_parts(each, events) for each in seeds))
+    return Round(seeds, events, tuple(_parts(walk_seed, events) for walk_seed in seeds))
 
 
 def _parts(seed: int, events: Sequence[Event]) -> tuple[Walk, ...]:
@@ -101,7 +101,7 @@ def play_round(
             if event is not None:
                 _happen(event, target, running, patience)
             parts = [walk[number].steps for walk in a_round.walks]
-            list(pool.map(lambda each: each[0].go(each[1]), zip(players, parts, strict=True)))
+            list(pool.map(lambda pair: pair[0].go(pair[1]), zip(players, parts, strict=True)))
         return [player.heard() for player in players]
     finally:
         for player in players:

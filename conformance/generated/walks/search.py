@@ -140,9 +140,9 @@ class _Run:
         with self._lock:
             self.result.note(outcome, repeated)
             self._progress(self.result)
-            found = {signature(finding) for finding in outcome.unexplained}
-            is_new = bool(found) and not found & set(self.result.seen)
-            self.result.seen.update(found)
+            signatures = {signature(finding) for finding in outcome.unexplained}
+            is_new = bool(signatures) and not signatures & set(self.result.seen)
+            self.result.seen.update(signatures)
         if is_new:
             first = signature(outcome.unexplained[0])
             difference = Difference(first, seed, *self._smaller(walk, outcome, first))
@@ -157,9 +157,9 @@ class _Run:
         index = 0
         while index < len(walk.steps):
             candidate = walk.without(index)
-            found = self._outcome(candidate, PATIENT)
-            if wanted in map(signature, found.unexplained):
-                walk, outcome = candidate, found
+            candidate_outcome = self._outcome(candidate, PATIENT)
+            if wanted in map(signature, candidate_outcome.unexplained):
+                walk, outcome = candidate, candidate_outcome
             else:
                 index += 1
         return walk, outcome
@@ -208,11 +208,11 @@ def run_rounds(
                 outcomes = _of_round(a_round, targets, pool, PATIENT / 2)
             for walk_seed, parts, outcome in zip(a_round.seeds, a_round.walks, outcomes, strict=True):
                 result.note(outcome, repeated and bool(outcome.unexplained))
-                found = {signature(finding) for finding in outcome.unexplained}
-                if found and not found & set(result.seen):
+                signatures = {signature(finding) for finding in outcome.unexplained}
+                if signatures and not signatures & set(result.seen):
                     whole = Walk(tuple(step for part in parts for step in part.steps))
-                    result.differences.append(Difference(min(found), walk_seed, whole, outcome))
-                result.seen.update(found)
+                    result.differences.append(Difference(min(signatures), walk_seed, whole, outcome))
+                result.seen.update(signatures)
             progress(result)
     return result
 
@@ -259,12 +259,12 @@ def _await_all(
 
 def _all_found(connection: Connection, target: Target, names: list[str]) -> bool:
     answer = ask(connection, target, FIND_COORDINATOR, 6, find_coordinator(*names))
-    return not any(each.error_code for each in answer.coordinators)
+    return not any(coordinator.error_code for coordinator in answer.coordinators)
 
 
 def _all_described(connection: Connection, target: Target, names: list[str]) -> bool:
     answer = ask(connection, target, DESCRIBE_GROUPS, 5, describe_groups(names, version=5))
-    return not any(each.error_code for each in answer.groups)
+    return not any(group.error_code for group in answer.groups)
 
 
 def _fresh_group() -> str:

@@ -64,6 +64,6 @@ class Told:
         owned = tuple(replace(part, topic_id=topic, partitions=tuple(numbers)) for topic, numbers in held)
         return encode_request(replace(says, topic_partitions=owned), header.correlation_id, CLIENT_ID)
 
-    def _epoch(self, found: re.Match[bytes]) -> bytes:
-        epoch = self._epochs.get(CLIENTS[found[1][0]], 0) + found[2][0] - _ZERO
+    def _epoch(self, match: re.Match[bytes]) -> bytes:
+        epoch = self._epochs.get(CLIENTS[match[1][0]], 0) + match[2][0] - _ZERO
         return struct.pack(">i", epoch)

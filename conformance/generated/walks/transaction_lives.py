@@ -42,7 +42,9 @@ class TransactionLives(TransactionScene):
     def __init__(self, random: Random, name: str, version: int, brokers: int) -> None:
         super().__init__(random, name, brokers)
         self._version = version
-        self._lives = [Life(f"{letter}{each.number}", each) for each in self._transactions for letter in "ab"]
+        self._lives = [
+            Life(f"{letter}{transaction.number}", transaction) for transaction in self._transactions for letter in "ab"
+        ]
         self._generation = 0  # of the group; 0 while no member has joined
 
     def _join(self, life: Life) -> None:
@@ -73,17 +75,17 @@ class TransactionLives(TransactionScene):
     def _batched(self, life: Life) -> None:
         """Verify several producers at once, as a broker does: some partitions are only to be verified."""
         chosen = self._random.sample(self._lives, min(self._random.choice([2, 2, 3]), len(self._lives)))
-        by_id = {each.transaction.name: each for each in chosen}
-        asked = []
-        for name, each in by_id.items():
+        by_id = {chosen_life.transaction.name: chosen_life for chosen_life in chosen}
+        transactions = []
+        for name, chosen_life in by_id.items():
             indexes = self._some_partitions(2)
             verify_only = self._random.random() < 0.5
-            ids = self._ids(each)
-            asked.append(txn_frames.transaction(name, {self.topic: indexes}, verify_only=verify_only, **ids))
-            if not verify_only and each.epoch == each.transaction.epoch:
-                each.transaction.is_open = True
-                each.transaction.added |= set(indexes)
-        self._ask(life, txn_frames.add_partitions_batched(*asked, version=self._random.choice([4, 5])))
+            ids = self._ids(chosen_life)
+            transactions.append(txn_frames.transaction(name, {self.topic: indexes}, verify_only=verify_only, **ids))
+            if not verify_only and chosen_life.epoch == chosen_life.transaction.epoch:
+                chosen_life.transaction.is_open = True
+                chosen_life.transaction.added |= set(indexes)
+        self._ask(life, txn_frames.add_partitions_batched(*transactions, version=self._random.choice([4, 5])))
 
     def _expire(self, life: Life) -> None:
         """Let a transaction time out. Its producer comes late, and begins anew or continues as if nothing had
@@ -136,7 +138,7 @@ class TransactionLives(TransactionScene):
 
     def _list(self, life: Life) -> None:
         """List transactions with each filter, and the producers of partitions that may be elsewhere, or nowhere."""
-        numbers = [producer(each.number) for each in self._transactions]
+        numbers = [producer(transaction.number) for transaction in self._transactions]
         version = self._random.choice([0, 1, 2, 2, 2])
         filters: dict[str, Any] = {}
         if version < 2 or self._random.random() < 0.3:

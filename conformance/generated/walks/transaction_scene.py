@@ -63,13 +63,13 @@ class TransactionScene:
         version = self._random.choice([4, 7, 10, 11, 12, 13, 17])
         topic = self.made.placeholder if version >= BY_ID_SINCE else self.topic
         size = self._random.choice([_EVERYTHING, _EVERYTHING, 1, 150])
-        asked = self._random.choice([-1, -1, _EARLIEST, _LARGEST])
-        if asked == _LARGEST and partition in self._cut_short:
-            asked = _EARLIEST
+        timestamp = self._random.choice([-1, -1, _EARLIEST, _LARGEST])
+        if timestamp == _LARGEST and partition in self._cut_short:
+            timestamp = _EARLIEST
         self._ask_leader(
             partition,
             frames.fetch(topic, offset, partition, version=version, isolation_level=isolation, max_bytes=size),
-            frames.list_offsets(self.topic, asked, partition, isolation_level=isolation),
+            frames.list_offsets(self.topic, timestamp, partition, isolation_level=isolation),
         )
 
     def _look(self, life: object) -> None:
@@ -78,7 +78,7 @@ class TransactionScene:
             self._ask_leader(partition, txn_frames.describe_producers(self.topic, partition))
         self.steps += ask(offset_fetch({self._group: topics}, require_stable=self._random.random() < 0.5), conn="c-1")
         self.steps += ask(
-            txn_frames.describe_transactions(*(each.name for each in self._transactions)),
+            txn_frames.describe_transactions(*(transaction.name for transaction in self._transactions)),
             txn_frames.list_transactions(pattern=f"{self._name}.*"),
             conn=f"c-{self._coordinator}",
             broker=self._coordinator,
@@ -86,8 +86,10 @@ class TransactionScene:
 
     def _move(self, life: object) -> None:
         """Move the leader of a partition, or the transaction coordinator, and wait until all brokers know."""
-        broker = self._random.choice([each for each in range(1, self._brokers + 1) if each != self._coordinator])
-        known = [CatchUp(each) for each in range(1, self._brokers + 1)]
+        broker = self._random.choice(
+            [broker_id for broker_id in range(1, self._brokers + 1) if broker_id != self._coordinator]
+        )
+        known = [CatchUp(broker_id) for broker_id in range(1, self._brokers + 1)]
         if self._random.random() < 0.4:
             self._coordinator = broker
             self.steps += [MoveLeader(TRANSACTION_STATE_TOPIC_NAME, broker), *known, Pause(50)]
@@ -98,8 +100,8 @@ class TransactionScene:
         self.steps += [MoveLeader(self.topic, broker, partition), *known, ReadLog(self.topic, partition, broker)]
 
     def _end_of_walk(self) -> None:
-        for each in self._transactions:
-            self._settle(each)
+        for transaction in self._transactions:
+            self._settle(transaction)
         self._look(None)
         for partition in range(self._partitions):
             read = (
@@ -108,13 +110,13 @@ class TransactionScene:
             last = frames.list_offsets(self.topic, -1, partition, isolation_level=READ_COMMITTED)
             self._ask_leader(partition, *read, last)
             self.steps.append(ReadLog(self.topic, partition, self._leaders[partition]))
-        self.steps += [ReadTransactions(each.name, self._coordinator) for each in self._transactions]
+        self.steps += [ReadTransactions(transaction.name, self._coordinator) for transaction in self._transactions]
         if self._brokers > 1:
             self.steps += [MoveLeader(TRANSACTION_STATE_TOPIC_NAME, 1), AwaitTransaction(self._transactions[0].name)]
 
-    def _ask_leader(self, partition: int, *asked: bytes) -> None:
+    def _ask_leader(self, partition: int, *requests: bytes) -> None:
         leader = self._leaders[partition]
-        self.steps += ask(*asked, conn=f"c-{leader}", broker=leader)
+        self.steps += ask(*requests, conn=f"c-{leader}", broker=leader)
 
     def _settle(self, transaction: Transaction) -> None:
         """Unless marks of a stranger are in the way: then it never is, and the walk ends here."""

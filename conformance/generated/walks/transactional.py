@@ -42,8 +42,8 @@ class TransactionWalker(TransactionLives):
         if self._brokers > 1:
             self.steps += [MoveLeader(GROUP_METADATA_TOPIC_NAME, 1), MoveLeader(TRANSACTION_STATE_TOPIC_NAME, 1)]
             self.steps += [AwaitCoordinator(self._group), AwaitTransaction(first)]
-        for each in self._transactions:
-            self.steps += ask(init_transactions(each.name))
+        for transaction in self._transactions:
+            self.steps += ask(init_transactions(transaction.name))
         actions: list[tuple[float, Callable[[Life], None]]] = [
             (14, self._write),
             (5, self._add),

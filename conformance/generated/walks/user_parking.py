@@ -42,10 +42,10 @@ class UserParking:
         """Let a second member wait until the first one joins again. Permissions change meanwhile."""
         group = f"{self._scene.name}-g{len(self._scene.groups)}"
         self._scene.groups.append(group)
-        other = self._scene.random.choice([each for each in self._scene.users if each != user])
+        other = self._scene.random.choice([candidate for candidate in self._scene.users if candidate != user])
         self._scene.steps.append(AwaitCoordinator(group))
-        reads = [Given(each, f"GROUP {group} READ") for each in (user, other)]
-        self._scene.give(*(each for each in reads if self._scene.random.random() < 0.85))
+        reads = [Given(reader, f"GROUP {group} READ") for reader in (user, other)]
+        self._scene.give(*(given for given in reads if self._scene.random.random() < 0.85))
         first = self._joined(user, group)
         self._scene.ask(user, sync_group(group, first, 1, {first: b"all"}))
         second = self._id_for(other, group)
@@ -55,8 +55,8 @@ class UserParking:
         self._scene.ask(user, heartbeat(group, first), _join(group, first))
         self._scene.steps += harness(_join(group, first))
         self._scene.hear(conn)
-        for each, member in ((user, first), (other, second)):
-            self._scene.ask(each, sync_group(group, member, 2, {first: b"one", second: b"two"} if each == user else {}))
+        for name, member in ((user, first), (other, second)):
+            self._scene.ask(name, sync_group(group, member, 2, {first: b"one", second: b"two"} if name == user else {}))
 
     def fetch_session(self, user: str) -> None:
         """Let a session have both topics. Permissions change between its requests."""

@@ -92,8 +92,8 @@ class UserScene:
         self.give(*(self._some_acl() for _ in range(self.random.choice([1, 1, 2]))))
 
     def give(self, *given: Given) -> None:
-        self.steps += (*harness(create_acls(*(grant(each.text, f"User:{each.user}") for each in given))), *IN_FORCE)
-        self.given += [each for each in given if each not in self.given]
+        self.steps += (*harness(create_acls(*(grant(acl.text, f"User:{acl.user}") for acl in given))), *IN_FORCE)
+        self.given += [acl for acl in given if acl not in self.given]
 
     def take(self, given: Given) -> None:
         acl = grant(given.text, f"User:{given.user}")
@@ -125,14 +125,14 @@ class UserScene:
 
     def may(self, user: str, kind: str, name: str, operation: str) -> bool:
         """Guess whether this is allowed."""
-        found = [each.text for each in self.given if each.user in (user, _EVERYBODY)]
-        found = [text for text in found if _matches(text, kind, name) and not text.endswith("10.0.0.1")]
+        texts = [acl.text for acl in self.given if acl.user in (user, _EVERYBODY)]
+        texts = [text for text in texts if _matches(text, kind, name) and not text.endswith("10.0.0.1")]
         wanted = {operation, "ALL"}
-        if any(text.startswith("-") and text.split(" ")[2] in wanted for text in found):
+        if any(text.startswith("-") and text.split(" ")[2] in wanted for text in texts):
             return False
         if operation == "DESCRIBE":
             wanted |= set(_IMPLY_DESCRIBE)
-        return any(not text.startswith("-") and text.split(" ")[2] in wanted for text in found)
+        return any(not text.startswith("-") and text.split(" ")[2] in wanted for text in texts)
 
 
 def _matches(text: str, kind: str, name: str) -> bool:
