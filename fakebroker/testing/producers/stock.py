@@ -33,8 +33,8 @@ _CODES: Final = frozenset(int(code) for code in ErrorCode)
 def recorded(producer: Any, history: ProducerHistory, client: str = "") -> Any:
     """Return a producer that reports its records and outcomes to the history, under this client name or a generated
     one. Raises TypeError if it is none of the three."""
-    for each in type(producer).__mro__:
-        wrapper = _WRAPPERS.get(each.__module__.partition(".")[0], {}).get(each.__name__)
+    for base in type(producer).__mro__:
+        wrapper = _WRAPPERS.get(base.__module__.partition(".")[0], {}).get(base.__name__)
         if wrapper is not None:
             history.producers += 1
             return wrapper(producer, history, client or f"producer {history.producers}")
@@ -121,7 +121,7 @@ class _KafkaPython(_Recorded):
         if self._producer.config.get("acks") == 0:
             call.unknown(_NOT_TOLD)  # the offset of the future is made up
             return future
-        future.add_callback(lambda found: _acknowledged(call, found.partition, found.offset))
+        future.add_callback(lambda metadata: _acknowledged(call, metadata.partition, metadata.offset))
         future.add_errback(lambda error: call.failed(_name(error), tries))
         return future
 

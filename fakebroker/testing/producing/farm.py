@@ -118,10 +118,10 @@ class Farm:
 
     def outcomes(self) -> Counter[str]:
         """Return the number of records by the name of their error."""
-        found: Counter[str] = Counter()
+        counts: Counter[str] = Counter()
         for watch in self.watches:
-            found.update(watch.outcomes)
-        return found
+            counts.update(watch.outcomes)
+        return counts
 
     # Time.
 
