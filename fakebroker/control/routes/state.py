@@ -109,7 +109,7 @@ async def wait_for_parked(here: Here, body: ParkedWait) -> PurgatoryWaited:
         if body.broker is not None:
             here.core.state_of(body.broker)
 
-    def found() -> Slices[list[Waits]]:
+    def matching() -> Slices[list[Waits]]:
         meant: list[Waits] = []
         for number, waits in enumerate(list(here.told.waits.values()), 1):
             if api in (None, waits.api) and _is_meant(waits, body):
@@ -119,11 +119,11 @@ async def wait_for_parked(here: Here, body: ParkedWait) -> PurgatoryWaited:
         return meant
 
     def look() -> Slices[list[Waits] | None]:
-        there = yield from found()
+        there = yield from matching()
         return there if len(there) >= body.count else None
 
     there = await here.waiting.until(look, body.timeout_ms, body.timeout_wall_ms)
-    shown = await here.work.do(found()) if there is None else there
+    shown = await here.work.do(matching()) if there is None else there
     return PurgatoryWaited(matches=there is not None, **_purgatory(here, shown).model_dump())
 
 

@@ -83,7 +83,7 @@ class _Confluent(_Recorded):
     ) -> None:
         call, theirs = self._invokes(topic, value, key, headers), on_delivery or callback
 
-        def told(error: Any, message: Any) -> None:
+        def delivered(error: Any, message: Any) -> None:
             if error is not None:
                 call.failed(error.name(), _MANY)
             else:
@@ -93,7 +93,7 @@ class _Confluent(_Recorded):
 
         with _Sending(call):
             self._producer.produce(
-                topic, value, key, partition, on_delivery=told, timestamp=timestamp, headers=headers or []
+                topic, value, key, partition, on_delivery=delivered, timestamp=timestamp, headers=headers or []
             )
 
 
@@ -147,7 +147,7 @@ class _Aiokafka(_Recorded):
         with _Sending(call):
             future: asyncio.Future[Any] = await self._producer.send(topic, value, key, partition, timestamp_ms, headers)
 
-        def told(done: asyncio.Future[Any]) -> None:
+        def finished(done: asyncio.Future[Any]) -> None:
             if done.cancelled():
                 call.unknown("cancelled")
                 return
@@ -159,7 +159,7 @@ class _Aiokafka(_Recorded):
             else:
                 _acknowledged(call, done.result().partition, done.result().offset)
 
-        future.add_done_callback(told)
+        future.add_done_callback(finished)
         return future
 
     async def send_and_wait(self, topic: str, *arguments: Any, **named: Any) -> Any:
