@@ -80,7 +80,7 @@ def read(text: str, *, keys: type | UnionType = str | int) -> Document:
 def _places(
     node: yaml.Node, path: Path, loader: yaml.SafeLoader, keys: type | UnionType, around: tuple[yaml.Node, ...] = ()
 ) -> Iterator[tuple[Path, Place]]:
-    if any(node is each for each in around):
+    if any(node is outer for outer in around):
         raise BadYaml("an alias within this value refers to the value itself", _place(node))
     around = (*around, node)
     if node.id == "mapping":

@@ -73,8 +73,8 @@ def sections(api: Api) -> dict[str, str]:
     """Return the sections on versions and differences in the docstring of the API's module, one line each."""
     docstring = ast.get_docstring(ast.parse(_source(api).read_text(encoding="utf-8"))) or ""
     pieces = _SECTION.split(dedent(docstring))
-    found = {name: " ".join(text.split()) for name, text in zip(pieces[1::2], pieces[2::2], strict=True)}
-    return {name: found[name] for name in _TOLD if found.get(name, "") not in _NOTHING}
+    texts = {name: " ".join(text.split()) for name, text in zip(pieces[1::2], pieces[2::2], strict=True)}
+    return {name: texts[name] for name in _TOLD if texts.get(name, "") not in _NOTHING}
 
 
 def _source(api: Api) -> Path:

@@ -108,7 +108,7 @@ class Parser(argparse.ArgumentParser):
         begun = [known for known in names if known.startswith(name) and name != "--"]
         # Without their dashes: the common prefix would make all short names look alike.
         spelled = {known.lstrip("-"): known for known in names}
-        meant = begun or [spelled[each] for each in closest(name.lstrip("-"), spelled)]
+        meant = begun or [spelled[bare_name] for bare_name in closest(name.lstrip("-"), spelled)]
         hint = f"did you mean {' or '.join(meant)}?" if meant else self._more()
         return f"there is no option {name}; {hint}"
 

@@ -50,13 +50,13 @@ class Row(NamedTuple):
 def rows(kind: str | None = None, honoured: bool = False) -> Iterator[Row]:
     """Yield the settings in the order of the tables, by subject; of one kind, or of all; `honoured`: only those with an
     effect."""
-    for each, its_table in KINDS.items():
-        if kind in (None, each):
+    for its_kind, its_table in KINDS.items():
+        if kind in (None, its_kind):
             for name, key in its_table.SETTINGS.items():
                 if key.applied_by is not None or not honoured:
                     default = None if key.default is None else to_text(key.default)
                     yield Row(
-                        each, name, key.type.value, default, key.mode.value, key.applied_by, key.doc, key.is_kafkas
+                        its_kind, name, key.type.value, default, key.mode.value, key.applied_by, key.doc, key.is_kafkas
                     )
 
 

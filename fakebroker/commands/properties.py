@@ -49,23 +49,23 @@ def server_settings(path: Path) -> tuple[dict[str, str], list[str]]:
         data = path.read_bytes()
     except OSError as error:
         raise Slip(f"--properties {path}: {error.strerror}") from None
-    found: dict[str, Property] = {}
+    properties: dict[str, Property] = {}
     try:
-        for each in parse_properties(_decoded(data)):
-            found[each.name] = each
+        for prop in parse_properties(_decoded(data)):
+            properties[prop.name] = prop
     except Malformed as error:
         raise Slip(f"--properties {path}, line {error.line}: {error}") from None
     settings, unknown = {}, []
-    for name, each in found.items():
+    for name, prop in properties.items():
         entry = entry_of(name)
         if entry is None:
             unknown.append(name)
             continue
         try:
-            entry.parse(each.value)
+            entry.parse(prop.value)
         except ConfigError as error:
-            raise Slip(f"--properties {path}, line {each.line}: {on_the_command_line(error)}") from None
-        settings[name] = each.value
+            raise Slip(f"--properties {path}, line {prop.line}: {on_the_command_line(error)}") from None
+        settings[name] = prop.value
     return settings, unknown
 
 
@@ -116,22 +116,22 @@ def _unescaped(text: str, line: int) -> str:
     if "\\" not in text:
         return text
     characters = iter(text)
-    found = []
+    pieces = []
     for character in characters:
         if character != "\\":
-            found.append(character)
+            pieces.append(character)
             continue
         escaped = next(characters, "")
         if escaped == "u":
             digits = "".join(next(characters, "") for _ in range(_DIGITS))
             try:
-                found.append(chr(int(digits, 16)) if len(digits) == _DIGITS and digits.isalnum() else _no_such(digits))
+                pieces.append(chr(int(digits, 16)) if len(digits) == _DIGITS and digits.isalnum() else _no_such(digits))
             except ValueError:
                 raise Malformed(line, f"Malformed \\uxxxx encoding: \\u{digits}") from None
         else:
-            found.append(_ESCAPED.get(escaped, escaped))
+            pieces.append(_ESCAPED.get(escaped, escaped))
     # Java writes characters beyond the first 65,536 as two.
-    return "".join(found).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return "".join(pieces).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _no_such(digits: str) -> str:

@@ -132,7 +132,7 @@ def _by_name(option: str, pairs: Sequence[tuple[Any, Any]]) -> dict[Any, Any]:
 
 def run(options: Namespace) -> int:
     settings, unknown = _settings(options)
-    asked = _control(options)
+    control_arguments = _control(options)
     given = _of_the_cluster(options)
     if settings:
         given["config"] = settings
@@ -153,7 +153,7 @@ def run(options: Namespace) -> int:
         first_port = given.get("port", 0)
         toxiproxy = ToxiproxySpec(options.toxiproxy_port, options.host or _LOOPBACK, first_port)
         given |= {"port": 0, "advertised_port": first_port}  # the proxies' ports, which clients know
-    control = None if asked is None else ControlSpec(*asked)
+    control = None if control_arguments is None else ControlSpec(*control_arguments)
     with logging_to_stderr():
         problem = serve_until_signal(
             options.topic,

@@ -62,10 +62,10 @@ def run(options: Namespace) -> int:
         raise Slip("--svg and --json are two kinds of output: choose one")
     if options.producer is not None and not ways:
         raise Slip("--producer needs a record or request: choose one, or leave out --producer")
-    told = list(_read(options.producers, producers_from_lines))
+    producer_events = list(_read(options.producers, producers_from_lines))
     heard = list(_read(options.brokers, brokers_from_lines))
     try:
-        timelines = Timelines(told, heard, options.wall)
+        timelines = Timelines(producer_events, heard, options.wall)
         steps = _steps(timelines, options)
     except ValueError as error:
         raise Slip(str(error)) from None
@@ -125,8 +125,8 @@ def _lines_of_json(steps: Sequence[TimelineStep]) -> Iterator[str]:
 
     for step in steps:
         event = step.event
-        told = producer_json(event) if isinstance(event, ProducerEvent) else broker_json(event)
-        values = {**step._asdict(), "event": json.loads(told)}
+        event_json = producer_json(event) if isinstance(event, ProducerEvent) else broker_json(event)
+        values = {**step._asdict(), "event": json.loads(event_json)}
         yield json.dumps(values, separators=(",", ":")) + "\n"
 
 

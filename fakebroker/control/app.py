@@ -135,10 +135,10 @@ def _describe(app: FastAPI) -> None:
 
     def openapi() -> dict[str, Any]:
         if not app.openapi_schema:
-            found = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
-            found["paths"].update(_of_clusters(found["paths"]))
-            _drop_defaults(found)
-            app.openapi_schema = found
+            document = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
+            document["paths"].update(_of_clusters(document["paths"]))
+            _drop_defaults(document)
+            app.openapi_schema = document
         return app.openapi_schema
 
     app.openapi = openapi  # type: ignore[method-assign]

@@ -53,10 +53,10 @@ class Clusters:
             raise conflict(str(error)) from None
 
     def _find(self, cluster_id: str) -> tuple[Hosted, Lease]:
-        found = self._others.get(cluster_id)
-        if found is None:
+        entry = self._others.get(cluster_id)
+        if entry is None:
             raise not_found(f"there is no cluster {cluster_id!a}: it was deleted, or its lease expired")
-        return found
+        return entry
 
     def all(self) -> list[tuple[Hosted, int]]:
         """Return all but the main one, with the milliseconds left of their leases."""

@@ -22,7 +22,7 @@ def table() -> str:
 
 
 def _members(document: dict[str, Any], operation: dict[str, Any]) -> list[str]:
-    queries = [each["name"] for each in operation.get("parameters", ()) if each["in"] == "query"]
+    queries = [parameter["name"] for parameter in operation.get("parameters", ()) if parameter["in"] == "query"]
     body = operation.get("requestBody")
     if body is None:
         return queries

@@ -77,12 +77,12 @@ def find_group(core: Cluster, group_id: str) -> GroupNow | None:
         else:
             members = [
                 Member(
-                    member_id=each.member_id,
-                    instance_id=each.instance_id,
-                    client_id=each.client_id,
-                    client_host=each.client_host,
+                    member_id=member.member_id,
+                    instance_id=member.instance_id,
+                    client_id=member.client_id,
+                    client_host=member.client_host,
                 )
-                for each in shard.consumer_groups.describe(group_id, LATEST).members
+                for member in shard.consumer_groups.describe(group_id, LATEST).members
             ]
         offsets = [
             Committed(topic=topic.name, partition=fetched.partition, offset=fetched.offset)
@@ -91,9 +91,9 @@ def find_group(core: Cluster, group_id: str) -> GroupNow | None:
         ]
         return group.as_listed_group(LATEST), members, offsets
 
-    for broker_id, found in _read(core, look):
-        if found is not None:
-            group, members, offsets = found
+    for broker_id, description in _read(core, look):
+        if description is not None:
+            group, members, offsets = description
             return GroupNow(**_line(broker_id, group).model_dump(), members=members, offsets=offsets)
     return None
 
@@ -112,8 +112,8 @@ def _read(core: Cluster, look: Callable[[GroupCoordinatorShard], T]) -> Iterable
     """Yield the result of `look` for each partition of __consumer_offsets that has an active coordinator; loading ones
     are left out."""
     for broker_id, broker in list(core.brokers.items()):
-        found: list[T | KafkaError] = []
-        broker.groups.read_all("control", lambda shard, _: look(shard), found.extend)
-        for each in found:
-            if not isinstance(each, KafkaError):
-                yield broker_id, each
+        results: list[T | KafkaError] = []
+        broker.groups.read_all("control", lambda shard, _: look(shard), results.extend)
+        for result in results:
+            if not isinstance(result, KafkaError):
+                yield broker_id, result

@@ -19,8 +19,8 @@ T = TypeVar("T")
 
 
 def clusters_of(request: Request) -> Clusters:
-    found: Clusters = request.app.state.clusters
-    return found
+    clusters: Clusters = request.app.state.clusters
+    return clusters
 
 
 async def _clusters(request: Request) -> Clusters:

@@ -49,17 +49,17 @@ def read_json(body: bytes) -> Any:
 def _refuse_long(value: Any) -> None:
     left = [value]
     while left:
-        each = left.pop()
-        if isinstance(each, dict):
-            inner = [one for one in each.values() if isinstance(one, dict | list)]
-            if len(each) > MAX_MEMBERS:
-                raise _too_large(f"a mapping in a body has at most {MAX_MEMBERS:,} members, not {len(each):,}")
-        elif isinstance(each, list):
-            inner = [one for one in each if isinstance(one, dict | list)]
-            has_lists = len(inner) == len(each) and not any(isinstance(one, dict) for one in inner)
+        part = left.pop()
+        if isinstance(part, dict):
+            inner = [one for one in part.values() if isinstance(one, dict | list)]
+            if len(part) > MAX_MEMBERS:
+                raise _too_large(f"a mapping in a body has at most {MAX_MEMBERS:,} members, not {len(part):,}")
+        elif isinstance(part, list):
+            inner = [one for one in part if isinstance(one, dict | list)]
+            has_lists = len(inner) == len(part) and not any(isinstance(one, dict) for one in inner)
             most = MAX_LISTS if has_lists else MAX_ELEMENTS
-            if len(each) > most:
-                raise _too_large(f"a list in a body has at most {most:,} elements, not {len(each):,}")
+            if len(part) > most:
+                raise _too_large(f"a list in a body has at most {most:,} elements, not {len(part):,}")
         else:
             return
         left += inner

@@ -63,8 +63,8 @@ class Control:
         """Listen. Raises OSError."""
         self._port = await Port.take(bound_host(without_brackets(self._host)), port)
         await self._port.open(self._accept)
-        told = f"[{self._host}]" if ":" in self._host and not self._host.startswith("[") else self._host
-        self.url = f"http://{told}:{self._port.number}"
+        host = f"[{self._host}]" if ":" in self._host and not self._host.startswith("[") else self._host
+        self.url = f"http://{host}:{self._port.number}"
 
     def load(self) -> None:
         """Import the server, and observe the cluster from now on, or from its start."""

@@ -99,9 +99,9 @@ async def _wait(for_these: Iterable[asyncio.Future[None]], limit_s: float) -> No
 class _Connection(H11Protocol):
     """A connection. Bytes that are no HTTP are logged with the peer, at a limited rate."""
 
-    def __init__(self, config: Config, state: ServerState, told: LimitedLog) -> None:
+    def __init__(self, config: Config, state: ServerState, limited_log: LimitedLog) -> None:
         super().__init__(config, state, {}, asyncio.get_running_loop())
-        self._told = told
+        self._told = limited_log
         self._has_begun = False
         self._unread: asyncio.TimerHandle | None = None
         self.lost: asyncio.Future[None] = self.loop.create_future()
@@ -143,8 +143,8 @@ class _Connection(H11Protocol):
     def data_received(self, data: bytes) -> None:
         if not self._has_begun:
             self._has_begun = True
-            if found := in_place_of_http(data):
-                self._told.warning("closed the connection from %s: %s", self._peer, found, about=found)
+            if mistake := in_place_of_http(data):
+                self._told.warning("closed the connection from %s: %s", self._peer, mistake, about=mistake)
                 self.transport.close()
                 return
         super().data_received(data)

@@ -95,9 +95,9 @@ class Waiting:
             slices = look()
             if not isinstance(slices, Generator):
                 slices = await slices
-            found, cost_s = await self._work.measure(slices)
-            if found is not None:
-                return found
+            result, cost_s = await self._work.measure(slices)
+            if result is not None:
+                return result
             left_s, left_ms = end_s - loop.time(), end_ms - self._elapsed_ms()
             if left_s <= 0 or left_ms <= 0:
                 return None

@@ -63,14 +63,14 @@ class HashMap(Generic[K, V]):
     def items(self) -> list[tuple[K, V]]:
         """Return the entries in the order of the table, which never shrinks. The caller may change the map meanwhile,
         but not the list."""
-        found = self._in_order
-        if found is None:
-            found = list(self._values.items())
-            if len(found) > 1:
+        entries = self._in_order
+        if entries is None:
+            entries = list(self._values.items())
+            if len(entries) > 1:
                 mask = self._size - 1
-                found.sort(key=lambda entry: spread(self._hash_of(entry[0])) & mask)
-            self._in_order = found
-        return found
+                entries.sort(key=lambda entry: spread(self._hash_of(entry[0])) & mask)
+            self._in_order = entries
+        return entries
 
     def __len__(self) -> int:
         return len(self._values)

@@ -59,9 +59,9 @@ class MetadataSnapshot:
         self._of_topic: dict[str, list[PartitionInfo]] = {}
         self._of_node: dict[int, list[PartitionInfo]] = {}
         self._leaders: dict[str, dict[int, int]] = {}
-        for told in self._told.values():
-            is_known = nodes is None or told.leader in self._nodes_by_id
-            info = told if is_known else told._replace(leader=NO_LEADER)
+        for reported in self._told.values():
+            is_known = nodes is None or reported.leader in self._nodes_by_id
+            info = reported if is_known else reported._replace(leader=NO_LEADER)
             self._infos[info.partition] = info
             self._of_topic.setdefault(info.partition.topic, []).append(info)
             self._leaders.setdefault(info.partition.topic, {})[info.partition.partition] = info.leader

@@ -134,11 +134,11 @@ class ProducerConfig:
 
     def _default(self, setting: _Setting) -> Any:
         """Return the default of this release, None if the release does not have the setting."""
-        found = None
+        default = None
         for since, value in setting.defaults:
             if self.generation >= Generation(since):
-                found = value
-        return found
+                default = value
+        return default
 
     def _fit_delivery_timeout(self, is_given: bool) -> None:
         """Check that a batch can linger and get one response within the delivery timeout (KIP-91), or extend the
@@ -196,8 +196,8 @@ _BY_NAME: Final = {setting.name: setting for setting in _SETTINGS}
 def default_settings(generation: str) -> dict[str, object]:
     """Return all settings of a release with their defaults, by Kafka's names."""
     config = ProducerConfig(generation)
-    found = {setting.name: config._default(setting) for setting in _SETTINGS}
-    return {name: value for name, value in found.items() if value is not None}
+    defaults = {setting.name: config._default(setting) for setting in _SETTINGS}
+    return {name: value for name, value in defaults.items() if value is not None}
 
 
 def _parsed(setting: _Setting, value: object) -> Any:
@@ -220,7 +220,7 @@ def _parsed(setting: _Setting, value: object) -> Any:
 
 
 def _parsed_acks(value: object) -> int:
-    found = _ACKS.get(str(value))
-    if found is None:
+    acks = _ACKS.get(str(value))
+    if acks is None:
         raise ConfigError(f"acks={value} must be all, -1, 0 or 1.")
-    return found
+    return acks

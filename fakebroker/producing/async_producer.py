@@ -178,7 +178,7 @@ class AsyncProducer:
     async def init_transactions(self) -> None:
         """Request a producer id; another producer with this transactional.id is fenced. Raises ProducerError."""
         driver = self._ready()
-        await self._call(lambda told: driver.machine.init_transactions(self._clock(), told))
+        await self._call(lambda done: driver.machine.init_transactions(self._clock(), done))
 
     def begin_transaction(self) -> None:
         """Begin a transaction, without any request. Raises ProducerError."""
@@ -187,17 +187,17 @@ class AsyncProducer:
     async def send_offsets_to_transaction(self, offsets: Mapping[TopicPartition, int], group: GroupMetadata) -> None:
         """Add the group's next offsets to read, which are committed with the transaction."""
         driver = self._ready()
-        await self._call(lambda told: driver.machine.send_offsets_to_transaction(offsets, group, self._clock(), told))
+        await self._call(lambda done: driver.machine.send_offsets_to_transaction(offsets, group, self._clock(), done))
 
     async def commit_transaction(self) -> None:
         """Commit. Records sent in the transaction are written first. Raises ProducerError."""
         driver = self._ready()
-        await self._call(lambda told: driver.machine.commit_transaction(self._clock(), told))
+        await self._call(lambda done: driver.machine.commit_transaction(self._clock(), done))
 
     async def abort_transaction(self) -> None:
         """Abort. Unsent records fail, and written records are never visible. Raises ProducerError."""
         driver = self._ready()
-        await self._call(lambda told: driver.machine.abort_transaction(self._clock(), told))
+        await self._call(lambda done: driver.machine.abort_transaction(self._clock(), done))
 
     async def close(self, timeout_ms: int | None = None) -> None:
         """Refuse further records and wait until the remaining ones have ended. After the timeout, if given, they fail.

@@ -17,10 +17,10 @@ _MOST = 2**16 - 1
 def parse_bootstrap(servers: object) -> list[tuple[str, int]]:
     """Return host and port of each address, from "host:port,[::1]:port" or from several such texts."""
     texts = [servers] if isinstance(servers, str) else list(servers) if isinstance(servers, Iterable) else []
-    found = [_parse(one.strip()) for text in texts for one in str(text).split(",") if one.strip()]
-    if not found:
+    addresses = [_parse(one.strip()) for text in texts for one in str(text).split(",") if one.strip()]
+    if not addresses:
         raise ConfigError("bootstrap.servers must name a broker, as host:port.")
-    return found
+    return addresses
 
 
 def _parse(text: str) -> tuple[str, int]:

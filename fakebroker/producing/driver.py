@@ -123,9 +123,9 @@ class Driver:
     def _fail(self, failure: Exception) -> None:
         self.failure = failure
         self._links.close()
-        told = IllegalProducerStateError(f"The producer has failed: {failure!r}")
+        error = IllegalProducerStateError(f"The producer has failed: {failure!r}")
         for future in [*self._under_way, *(waiter for _, waiter in self._waiting), self.closed]:
             if not future.done():
-                future.set_exception(told)
+                future.set_exception(error)
         if not self.closed.cancelled():
             self.closed.exception()  # mark as retrieved, as it may have no waiter

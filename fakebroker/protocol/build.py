@@ -42,7 +42,7 @@ class Each(Generic[Made]):
         return self._make(cast(Sequence[Any], self._items)[index])
 
     def __contains__(self, item: object) -> bool:
-        return any(each == item for each in self)
+        return any(element == item for element in self)
 
 
 def build(entity_type: type[T], values: dict[str, Any]) -> T:
@@ -99,7 +99,7 @@ def _struct_in(hint: Any) -> type | None:
     if isinstance(hint, type) and is_dataclass(hint):
         return hint
     for argument in get_args(hint):
-        found = _struct_in(argument)
-        if found is not None:
-            return found
+        struct_type = _struct_in(argument)
+        if struct_type is not None:
+            return struct_type
     return None

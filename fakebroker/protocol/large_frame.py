@@ -99,10 +99,10 @@ class LargeFrame:
     @property
     def beginning(self) -> bytes:
         """Return the part that was given as the beginning, or its first 64 KiB."""
-        found = b""
+        first_bytes = b""
         for part in self._parts[: self._given]:
-            found += bytes(memoryview(part)[: _EARNEST_BYTES - len(found)])
-        return found
+            first_bytes += bytes(memoryview(part)[: _EARNEST_BYTES - len(first_bytes)])
+        return first_bytes
 
     def last(self, size: int) -> bytes:
         """Return the last bytes, as far as they are in the last block."""
@@ -137,11 +137,11 @@ class LargeFrame:
         for part in self._parts:
             parts.append(memoryview(part)[max(start - position, 0) : max(end - position, 0)])
             position += len(part)
-        found = b"".join(parts)
+        content = b"".join(parts)
         for part in self._parts[self._given :]:
             _keep(part)
         self._parts = []
-        return found
+        return content
 
 
 def _keep(part: bytes | bytearray | memoryview) -> None:

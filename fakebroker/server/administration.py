@@ -246,8 +246,8 @@ class Administration:
 
     def _put_user(self, name: str, secrets: Secrets) -> None:
         registry = self._at_home.cluster.registry
-        added = (each for broker_id in registry.broker_ids for each in registry[broker_id].added_listeners.values())
-        if not any(each.has_sasl for each in (*self.listeners, *(each.listener for each in added))):
+        added = (entry for broker_id in registry.broker_ids for entry in registry[broker_id].added_listeners.values())
+        if not any(listener.has_sasl for listener in (*self.listeners, *(entry.listener for entry in added))):
             raise ValueError(
                 f"the user {name!r} cannot log in: no listener has SASL. Make the cluster with users={{}}, or with a "
                 "listener of SASL_PLAINTEXT or SASL_SSL"

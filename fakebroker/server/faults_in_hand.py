@@ -180,7 +180,7 @@ class AsyncFaults:
         for handle in self:
             if handle.id == name:
                 return handle
-        raise KeyError(f"there is no fault {name!r}: there are {', '.join(each.id for each in self) or 'none'}")
+        raise KeyError(f"there is no fault {name!r}: there are {', '.join(fault.id for fault in self) or 'none'}")
 
     def list(self) -> _Handles:
         """Return all faults in the order of their installation, except removed ones."""

@@ -85,7 +85,7 @@ class Listeners:
 
     def _ports_of(self, broker_id: int) -> list[tuple[Place, Port]]:
         added = self._added[broker_id].values()
-        return self._ports[broker_id] + [(each.place, each.port) for each in added if each.port is not None]
+        return self._ports[broker_id] + [(entry.place, entry.port) for entry in added if entry.port is not None]
 
     @property
     def ports(self) -> list[int]:
@@ -145,8 +145,8 @@ class Listeners:
     async def stop(self) -> None:
         """Close every connection and release the ports. Parked requests get no response, as when a broker stops."""
         self._stopped = True
-        for each in [each for added in self._added.values() for each in added.values()]:
-            each.give_up_lookup()
+        for entry in [entry for added in self._added.values() for entry in added.values()]:
+            entry.give_up_lookup()
         await self.settled()
         self._driver.stop()
         await asyncio.gather(*(port.refuse() for port in self._all_ports))
@@ -212,7 +212,7 @@ class Listeners:
         if listens:
             self._listening.add(broker_id)
             added = self._added[broker_id]
-            for name in [name for name, each in added.items() if each.port is None and each.lookup is None]:
+            for name in [name for name, entry in added.items() if entry.port is None and entry.lookup is None]:
                 del added[name]  # a broker tries again when it starts
         else:
             self._listening.discard(broker_id)
@@ -254,15 +254,15 @@ class Listeners:
     def _gone(self, broker_id: int) -> _Added | None:
         """Return an added listener that the broker has no more."""
         wanted = self._wanted(broker_id)
-        return next((each for name, each in self._added[broker_id].items() if wanted.get(name) != each.wanted), None)
+        return next((entry for name, entry in self._added[broker_id].items() if wanted.get(name) != entry.wanted), None)
 
     def _new(self, broker_id: int) -> AddedListener | None:
         """Return a listener of a running broker that has no port yet. One host after the other is looked for."""
         added = self._added[broker_id]
-        is_looking = any(each.lookup is not None for each in added.values())
+        is_looking = any(entry.lookup is not None for entry in added.values())
         if self._stopped or is_looking or broker_id not in self._listening:
             return None
-        return next((each for name, each in self._wanted(broker_id).items() if name not in added), None)
+        return next((entry for name, entry in self._wanted(broker_id).items() if name not in added), None)
 
     async def _add(self, broker_id: int, new: AddedListener) -> None:
         """Reserve the port of an added listener. A resolver may take long: other changes do not wait for it."""

@@ -49,9 +49,9 @@ def _partitions(simulation: Simulation, world: Oracle, closely: bool) -> str | N
             or partition.replicas.keys() != model.replicas.keys()
         ):
             isr, elr = partition.isr, set(partition.elr)
-            found = partition.leader_id, partition.leader_epoch, isr, elr, watermark, partition.replica_ids, ends
+            actual = partition.leader_id, partition.leader_epoch, isr, elr, watermark, partition.replica_ids, ends
             wanted = model.leader, model.epoch, model.isr, model.elr, model_watermark, list(model.replicas), model_ends
-            return f"{key} has (leader, epoch, ISR, ELR, watermark, replicas, ends) {found}, and should have {wanted}"
+            return f"{key} has (leader, epoch, ISR, ELR, watermark, replicas, ends) {actual}, and should have {wanted}"
         if partition.leader_id != NO_LEADER:
             stable = partition.leader_log.last_stable_offset
             if stable != model.last_stable_offset:
@@ -112,9 +112,9 @@ def by_connection(outcome: Outcome) -> int:
 
 def outcome_difference(expected: Sequence[Outcome], seen: Sequence[Outcome]) -> str:
     """Return the first difference between the expected and the actual outcomes; there must be one."""
-    for wanted, found in zip(expected, seen, strict=False):
-        if wanted != found:
-            return f"a client should see {_shown(wanted)}, and sees {_shown(found)}"
+    for wanted, actual in zip(expected, seen, strict=False):
+        if wanted != actual:
+            return f"a client should see {_shown(wanted)}, and sees {_shown(actual)}"
     if len(expected) > len(seen):
         return f"a client should see {_shown(expected[len(seen)])}, and does not"
     return f"a client sees {_shown(seen[len(expected)])}, and should not"

@@ -36,9 +36,9 @@ class Invariants:
     def handled(self, request: Produce) -> None:
         """Record the partitions of a request when the broker handles it, as topics may change later."""
         find = self._simulation.cluster.metadata.find_partition
-        found = {key: find(*key) for key, _ in request.parts}
+        by_key = {key: find(*key) for key, _ in request.parts}
         self._asked_of[request.number] = {
-            key: None if partition is None else (partition, partition.leader_epoch) for key, partition in found.items()
+            key: None if partition is None else (partition, partition.leader_epoch) for key, partition in by_key.items()
         }
 
     def answered(self, request: Produce, result: Sequence[wire.PartitionResult]) -> None:
@@ -47,10 +47,10 @@ class Invariants:
         batches = dict(request.parts)
         asked_of = self._asked_of.pop(request.number)
         for key, error, base in result:
-            asked = asked_of[key]
-            if error not in (Error.NONE, Error.TIMED_OUT) or request.acks != -1 or asked is None:
+            target = asked_of[key]
+            if error not in (Error.NONE, Error.TIMED_OUT) or request.acks != -1 or target is None:
                 continue
-            partition, epoch = asked
+            partition, epoch = target
             if error == Error.TIMED_OUT and partition.leader_epoch != epoch:
                 continue
             if partition.config.unclean_leader_election_enable:
@@ -101,7 +101,7 @@ class Invariants:
         knows = (
             self._simulation.cluster.state_of(partition.leader_id) in (RUNNING, STOPPING)
             and not partition.is_under_min_isr
-            and all(partition.replicas[each].is_connected for each in followers)
+            and all(partition.replicas[follower].is_connected for follower in followers)
         )
         for base, batch in self._of(partition).acknowledged.items():
             if there.get(base) != batch or (knows and base >= partition.high_watermark):
@@ -114,14 +114,14 @@ class Invariants:
         lose producer state."""
         if partition.config.unclean_leader_election_enable:
             return
-        found: set[tuple[int, int, int]] = set()
+        seen: set[tuple[int, int, int]] = set()
         for batch in partition.leader_log.batches:
             header = read_batch_header(batch.data)
             if header.producer_id >= 0 and not header.is_control:
                 place = header.producer_id, header.producer_epoch, header.base_sequence
-                if place in found:
+                if place in seen:
                     raise Violation(f"{partition.topic_partition} has the batch {place} of a producer twice")
-                found.add(place)
+                seen.add(place)
 
     def _check_readable(self, partition: Partition) -> None:
         """Check that a consumer reads everything below the high watermark and nothing above it, from each replica."""
@@ -161,8 +161,8 @@ class Invariants:
 def _holds(partition: Partition, base: int, ident: bytes) -> bool:
     if partition.leader_id == NO_LEADER or partition.is_deleted:
         return True  # its leader or its topic has just gone
-    found = next(partition.leader_log.batches_from(base), None)
-    return found is not None and found.base_offset == base and wire.ident(found.data) == ident
+    batch = next(partition.leader_log.batches_from(base), None)
+    return batch is not None and batch.base_offset == base and wire.ident(batch.data) == ident
 
 
 def _end_of(records: bytes) -> int:

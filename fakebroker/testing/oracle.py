@@ -220,10 +220,10 @@ class Oracle(BrokerLives):
             is_any = any(logged.end > request.offset and logged.end <= stable for logged in partition.log)
             kept = committed(partition.log, request.offset, stable)
             return (Error.NONE, watermark, stable, kept), is_any or request.offset > stable
-        found = tuple(
+        idents = tuple(
             logged.batch.ident for logged in partition.log if logged.end > request.offset and logged.end <= watermark
         )
-        return (Error.NONE, watermark, found), bool(found) or request.offset > watermark
+        return (Error.NONE, watermark, idents), bool(idents) or request.offset > watermark
 
     def expire(self, waiting: Waiting) -> None:
         if isinstance(waiting.request, Fetch):

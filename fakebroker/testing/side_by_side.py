@@ -148,11 +148,11 @@ class SideBySide:
         seen = self._seen()
         if not seen and not any(world.outcomes for world in self.worlds.open):
             return seen
-        found = sorted(seen, key=by_connection)
+        actual = sorted(seen, key=by_connection)
         expected = [sorted(world.outcomes, key=by_connection) for world in self.worlds.open]
-        self.worlds.keep([outcomes == found for outcomes in expected])
+        self.worlds.keep([outcomes == actual for outcomes in expected])
         if not self.worlds.open:
-            raise Violation(f"{self._where()}{outcome_difference(expected[0], found)}")
+            raise Violation(f"{self._where()}{outcome_difference(expected[0], actual)}")
         for world in self.worlds.open:
             world.outcomes.clear()
         return seen

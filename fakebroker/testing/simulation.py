@@ -205,9 +205,9 @@ class Simulation:
         self.settle()
 
     def partition(self, topic: str = "t", partition: int = 0) -> Partition:
-        found = self.cluster.metadata.find_partition(topic, partition)
-        assert found is not None
-        return found
+        existing = self.cluster.metadata.find_partition(topic, partition)
+        assert existing is not None
+        return existing
 
     def connect(self, broker_id: int = 1, address: str = "10.0.0.1", listener: Listener = PLAINTEXT) -> SimulatedClient:
         self._opened += 1

@@ -144,14 +144,14 @@ def idents(records: bytes) -> tuple[bytes, ...]:
 
 def batches_of(records: bytes) -> list[tuple[BatchHeader, bytes]]:
     """Return the batches in the records of a Fetch response."""
-    found: list[tuple[BatchHeader, bytes]] = []
+    batches: list[tuple[BatchHeader, bytes]] = []
     at = 0
     while at < len(records):
         header = read_batch_header(records, at)
         end = at + LOG_OVERHEAD + header.batch_length
-        found.append((header, records[at:end]))
+        batches.append((header, records[at:end]))
         at = end
-    return found
+    return batches
 
 
 @cache

@@ -20,7 +20,7 @@ from fakebroker.testing.rules.lives import Connection, Waiting
 def orders_at(oracle: Oracle, at: int) -> list[list[tuple[tuple[Key, int], ...]]]:
     """Return by partition the possible orders of its events at this time. An event is `(key, follower)`, or `(key,
     NOBODY)` for the ISR check. If all orders are equivalent, return one."""
-    found = []
+    orders = []
     read = {waiting.request.key for waiting in oracle.waiting if isinstance(waiting.request, Fetch)}
     for key, partition in oracle.partitions.items():
         arriving = [b for b, r in partition.replicas.items() if r.under_way and r.under_way[0][0] <= at]
@@ -33,8 +33,8 @@ def orders_at(oracle: Oracle, at: int) -> list[list[tuple[tuple[Key, int], ...]]
             events.append((key, NOBODY))
         # A parked fetch completes at the first of two steps of the high watermark.
         differ = len(events) > 1 and (shrinks or key in read or not partition.isr.issuperset(arriving))
-        found.append(list(permutations(events)) if differ else [tuple(events)])
-    return found
+        orders.append(list(permutations(events)) if differ else [tuple(events)])
+    return orders
 
 
 class Worlds:

@@ -263,9 +263,9 @@ def check_out(out: Path, overwrite: bool) -> None:
     """Raise ResultsError if `out` holds earlier results, unless `overwrite` allows removing them."""
     if out.exists() and not out.is_dir():
         raise ResultsError(f"--out {out} is no folder.")
-    found = [name for name in (RUN_FILE, PARQUET, MANIFEST_FILE) if (out / name).exists()]
-    if found and not overwrite:
-        raise ResultsError(f"--out {out} holds earlier results ({found[0]}); --overwrite removes them.")
+    earlier = [name for name in (RUN_FILE, PARQUET, MANIFEST_FILE) if (out / name).exists()]
+    if earlier and not overwrite:
+        raise ResultsError(f"--out {out} holds earlier results ({earlier[0]}); --overwrite removes them.")
 
 
 def url_of_control(text: str | None) -> str | None:

@@ -57,8 +57,8 @@ def cluster_process(topics: dict[str, int], journal: Path | None = None) -> Iter
 
     def ask(what: str, topic: str = "") -> int | None:
         ours.send((what, topic))
-        asked, answer = ours.recv()
-        if asked != what:
+        echo, answer = ours.recv()
+        if echo != what:
             raise RuntimeError("the cluster's process answers something else than it was asked")
         late_ms: int | None = answer
         return late_ms

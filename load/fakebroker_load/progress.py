@@ -62,11 +62,11 @@ class ProgressListener:
             try:
                 data, sender = self._socket.recvfrom(MAX_DATAGRAM_BYTES)
                 now_ns = time.monotonic_ns()
-                told = json.loads(data)
-                if isinstance(told[0], str):
-                    self._answer(told, sender, now_ns)
+                message = json.loads(data)
+                if isinstance(message[0], str):
+                    self._answer(message, sender, now_ns)
                     continue
-                task, sent, done, start_ns = told
+                task, sent, done, start_ns = message
                 self._counts[int(task)] = (int(sent), int(done))
                 if start_ns is not None and not self._started.is_set():
                     self._start_ns = int(start_ns)
@@ -77,16 +77,16 @@ class ProgressListener:
                 sum(sent for sent, _ in self._counts.values()), sum(done for _, done in self._counts.values())
             )
 
-    def _answer(self, told: list[Any], sender: Any, now_ns: int) -> None:
+    def _answer(self, message: list[Any], sender: Any, now_ns: int) -> None:
         """Answer a task that asks for the time, or whether it is the first try, or that reports its clock."""
-        if told[0] == "time":
-            _, number, before_ns = told
+        if message[0] == "time":
+            _, number, before_ns = message
             answer: list[Any] = [number, before_ns, now_ns]
-        elif told[0] == "begin":
-            _, task, mine = told
+        elif message[0] == "begin":
+            _, task, mine = message
             answer = ["begin", int(task), self._begun.setdefault(int(task), mine)]
         else:
-            _, task, host, before, after, late_ms = told
+            _, task, host, before, after, late_ms = message
             self.machine_late_ms[int(task)] = late_ms
             self.clocks[int(task)] = TaskClock(int(task), str(host), Offset(*before), Offset(*after))
             answer = ["clock", int(task)]

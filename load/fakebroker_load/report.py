@@ -66,7 +66,7 @@ def write_report(
         log_sentence=log_sentence(verdict),
         percentile_sentence=percentile_sentence(verdict),
         runs=runs,
-        examples=[(each, pictures.of_example(each)) for each in examples_of(spark, judged, verdict, journal)],
+        examples=[(example, pictures.of_example(example)) for example in examples_of(spark, judged, verdict, journal)],
         rows=not_confirmed(spark, judged, verdict),
         latency=pictures.of_latency(times),
         send_delay=pictures.of_send_delay(times),
@@ -108,15 +108,15 @@ def draw_over_time(
     """Draw the pictures of each run that sent a request."""
     requests = count_requests(spark, judged, last_us)
     topics = {run["scenario"]["name"]: topics_of(run) for run in runs}
-    told = tell_journal(spark, journal, verdict.ways, topics, last_us)
-    found = {}
+    journals = tell_journal(spark, journal, verdict.ways, topics, last_us)
+    drawn = {}
     for run in runs:
         name = run["scenario"]["name"]
         actions = [float(action["begun_ms"]) for action in run.get("actions", ())]
         if name in requests:
-            of_journal = pictures.of_journal(told.get(name), requests[name].end_ms, actions, shorter)
-            found[name] = pictures.of_requests(requests[name], actions) | of_journal
-    return found
+            of_journal = pictures.of_journal(journals.get(name), requests[name].end_ms, actions, shorter)
+            drawn[name] = pictures.of_requests(requests[name], actions) | of_journal
+    return drawn
 
 
 def topics_of(run: Mapping[str, Any]) -> list[str]:

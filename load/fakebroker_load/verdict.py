@@ -124,8 +124,8 @@ class Verdict:
         strange = [f"records in the log that no request has sent ({self.unexplained:,})"] if self.unexplained else []
         strange += [f"events in the journal that are of no request ({self.beside:,})"] if self.beside else []
         strange += [f"partitions whose log cannot be right ({self.logs_amiss:,})"] if self.logs_amiss else []
-        found = finding_of(self.groups, self.ok, strange, self.lateness_limit_ms, self.machine_late_ms)
-        return found._replace(headline=found.headline + as_far_as(self.ways)) if self.ok else found
+        finding = finding_of(self.groups, self.ok, strange, self.lateness_limit_ms, self.machine_late_ms)
+        return finding._replace(headline=finding.headline + as_far_as(self.ways)) if self.ok else finding
 
     @property
     def requests(self) -> int:
@@ -150,7 +150,7 @@ class Verdict:
             "journal_unexplained": self.beside,
             "logs_amiss": self.logs_amiss,
             "ways": [asdict(way) | {"ways": way.count} for way in self.ways],
-            "not_judged": [asdict(each) for each in self.unjudged],
+            "not_judged": [asdict(rule) for rule in self.unjudged],
             "reasons": [asdict(reason) for reason in self.reasons],
             "groups": groups,
         }
@@ -186,7 +186,7 @@ def summarise(
         limit_us=limit_us(lateness_limit_ms),
         **{name: percentiles_of(value, SHARES, large) for name, value in TIMES.items()},
     )
-    found = {(row["run"], row["group"]): row for row in spark.sql(text, judged=judged).collect()}
+    by_group = {(row["run"], row["group"]): row for row in spark.sql(text, judged=judged).collect()}
     planned = {
         (run["scenario"]["name"], group["name"]): (
             READ if group.get("client") in READERS else group["expect"],
@@ -205,9 +205,9 @@ def summarise(
     amiss = amiss_in_groups(spark, judged, runs)
     limits = held_to_limits(spark, judged, runs, large)
     verdicts = []
-    for key in [*planned, *sorted(set(found) - set(planned))]:
+    for key in [*planned, *sorted(set(by_group) - set(planned))]:
         expected, requests, limit_ms = planned.get(key, ("not planned", 0, DEFAULT_SEND_DELAY_LIMIT_MS))
-        row = found.get(key)
+        row = by_group.get(key)
         if expected == READ and row is not None:  # only the run knows how many records there were to read
             requests += row["rows"] - row["readers"]
         p50, p99, top = percentiles(row, "lateness_us")
@@ -267,20 +267,20 @@ def summarise(
 
 def connections_of(runs: Sequence[dict[str, Any]]) -> dict[tuple[str, str], range]:
     """The numbers of each group's connections, as plan.py gives them."""
-    found: dict[tuple[str, str], range] = {}
+    connections: dict[tuple[str, str], range] = {}
     for run in runs:
         first = 0
         for group in run["scenario"]["groups"]:
             behind = first + group["connections"]
-            found[run["scenario"]["name"], group["name"]] = range(first, behind)
+            connections[run["scenario"]["name"], group["name"]] = range(first, behind)
             first = behind
-    return found
+    return connections
 
 
 def keeps_to(own: range | None, row: Row) -> bool:
     """Return True if the rows of a group belong to its own connections. A group that was not planned has none."""
-    found = row["first_connection"], row["last_connection"]
-    return own is not None and all(one is None or one in own for one in found)
+    ends = row["first_connection"], row["last_connection"]
+    return own is not None and all(one is None or one in own for one in ends)
 
 
 def clocks(spark: SparkSession, judged: DataFrame) -> dict[str, tuple[int, int]]:
@@ -288,17 +288,17 @@ def clocks(spark: SparkSession, judged: DataFrame) -> dict[str, tuple[int, int]]
     return {row["run"]: (row["low_us"], row["high_us"]) for row in spark.sql(CLOCKS, judged=judged).collect()}
 
 
-def reasons_of(spark: SparkSession, found: DataFrame) -> tuple[Reason, ...]:
-    """Return each kind of mismatch, with an example. `found` has all mismatches."""
+def reasons_of(spark: SparkSession, all_mismatches: DataFrame) -> tuple[Reason, ...]:
+    """Return each kind of mismatch, with an example."""
     return tuple(
         Reason(row["run"], row["kind"], row["problem"], row["rows"], row["example"].asDict())
-        for row in spark.sql(EXAMPLES, found=found).collect()
+        for row in spark.sql(EXAMPLES, found=all_mismatches).collect()
     )
 
 
 def percentiles(row: Row | None, name: str) -> Percentiles:
-    found = None if row is None else row[name]
-    if found is None:
+    times = None if row is None else row[name]
+    if times is None:
         return NO_TIMES
-    p50, p99, top = map(round, found)
+    p50, p99, top = map(round, times)
     return p50, p99, top

@@ -38,12 +38,12 @@ class EventLines:
         self._kept: OrderedDict[int, bytes] = OrderedDict()  # by the number of the event, in the order of encoding
         self.encoded = 0  # how often an event was encoded
 
-    def read(self, told: Told, number: int, matches: Callable[[Event], bool]) -> Slices[Lines]:
+    def read(self, observer: Told, number: int, matches: Callable[[Event], bool]) -> Slices[Lines]:
         """Return the matching events from that number on."""
-        if told is not self._told:
-            self._told = told
+        if observer is not self._told:
+            self._told = observer
             self._kept.clear()
-        first, events = told.since(number)
+        first, events = observer.since(number)
         parts: list[bytes] = []
         work = 0
         place = 0

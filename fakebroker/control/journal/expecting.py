@@ -18,10 +18,10 @@ Topics = Callable[[], list[str]]
 
 
 class ProducesSoFar:
-    """The Produce requests of a cluster in its journal so far. `told` returns its present observer."""
+    """The Produce requests of a cluster in its journal so far. `observer_now` returns its present observer."""
 
-    def __init__(self, told: Callable[[], Told], work: SlicedWork) -> None:
-        self._now = told
+    def __init__(self, observer_now: Callable[[], Told], work: SlicedWork) -> None:
+        self._now = observer_now
         self._work = work
         self._told: Told | None = None
         self._produces = Produces()
@@ -31,25 +31,25 @@ class ProducesSoFar:
     async def now(self) -> Produces:
         """Return the requests that the journal has by now. After a reset, or when the journal was cleared, it is
         another object."""
-        told = self._now()
-        wanted = told.total
-        while self._told is not told or self._read < wanted:
+        observer = self._now()
+        wanted = observer.total
+        while self._told is not observer or self._read < wanted:
             if self._reading is None:
-                self._reading = asyncio.ensure_future(self._go_on(told))
+                self._reading = asyncio.ensure_future(self._go_on(observer))
             await asyncio.shield(self._reading)
-            if self._now() is not told:
-                told = self._now()
-                wanted = told.total
+            if self._now() is not observer:
+                observer = self._now()
+                wanted = observer.total
         return self._produces
 
-    async def _go_on(self, told: Told) -> None:
+    async def _go_on(self, observer: Told) -> None:
         try:
-            if self._told is not told:
-                self._told, self._read = told, 0
-            first, events = told.since(self._read)
-            if told.first >= self._read:  # all events read so far are gone
+            if self._told is not observer:
+                self._told, self._read = observer, 0
+            first, events = observer.since(self._read)
+            if observer.first >= self._read:  # all events read so far are gone
                 self._produces = Produces()
-            await self._work.do(self._produces.read(events, first, told.first))
+            await self._work.do(self._produces.read(events, first, observer.first))
             self._read = first + len(events)
         finally:
             self._reading = None
@@ -89,8 +89,8 @@ class Expecting:
     def tell(self, produces: Produces, dropped: int) -> Slices[tuple[ProduceView, str | None]]:
         """Return the matches, and the reason why the expectation does not hold; None if it does."""
         there = yield from view_in_slices(produces, self._wanted, dropped, self._topics())
-        found, reason = yield from self._judge(there)
-        return (there, reason) if found is None else (found, None)
+        matches, reason = yield from self._judge(there)
+        return (there, reason) if matches is None else (matches, None)
 
     def _judge(self, view: ProduceView) -> Slices[tuple[ProduceView | None, str | None]]:
         try:

@@ -63,13 +63,13 @@ async def count_partitions(core: Cluster) -> PartitionCounts:
 
 def by_few(core: Cluster) -> Iterator[list[Partition]]:
     """Yield all partitions in short lists; topics may be created and deleted in between."""
-    found: list[Partition] = []
+    chunk: list[Partition] = []
     for topic in list(core.controller.metadata.topics()):
         if core.metadata.topic(topic.name) is not topic:
             continue
         for start in range(0, len(topic.partitions), _AT_ONCE):
-            found += topic.partitions[start : start + _AT_ONCE]
-            if len(found) >= _AT_ONCE:
-                yield found
-                found = []
-    yield found
+            chunk += topic.partitions[start : start + _AT_ONCE]
+            if len(chunk) >= _AT_ONCE:
+                yield chunk
+                chunk = []
+    yield chunk

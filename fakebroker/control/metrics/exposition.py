@@ -54,12 +54,12 @@ class _Numbers(Collector):
 
     def _replicas(self, meter: Meter) -> Iterator[Metric]:
         core = self._here.core
-        found = self._counts
+        replica_counts = self._counts
         counts = {
-            "partitioncount": found.hosted,
-            "leadercount": found.led,
-            "underreplicatedpartitions": found.under_replicated,
-            "underminisrpartitioncount": found.under_min_isr,
+            "partitioncount": replica_counts.hosted,
+            "leadercount": replica_counts.led,
+            "underreplicatedpartitions": replica_counts.under_replicated,
+            "underminisrpartitioncount": replica_counts.under_min_isr,
         }
         for name, of_broker in counts.items():
             gauge = GaugeMetricFamily(_REPLICAS + name, f"ReplicaManager {name}", labels=("broker",))
@@ -68,7 +68,7 @@ class _Numbers(Collector):
             yield gauge
         yield _by_broker(_REPLICAS + "isrshrinks", "IsrShrinksPerSec", meter.isr_shrinks)
         yield _by_broker(_REPLICAS + "isrexpands", "IsrExpandsPerSec", meter.isr_expands)
-        yield _gauge(_CONTROLLER + "offlinepartitionscount", "partitions without a leader", found.offline)
+        yield _gauge(_CONTROLLER + "offlinepartitionscount", "partitions without a leader", replica_counts.offline)
 
     def _waiting(self) -> Iterator[Metric]:
         size = GaugeMetricFamily(

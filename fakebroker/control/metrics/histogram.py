@@ -28,9 +28,9 @@ class Histogram:
 
     def buckets(self) -> list[tuple[str, float]]:
         """Return (bound, number of durations up to it), as Prometheus has them."""
-        found: list[tuple[str, float]] = []
+        cumulative: list[tuple[str, float]] = []
         total = 0
         for bound, count in zip((*map(str, BOUNDS_MS), "+Inf"), self._counts, strict=True):
             total += count
-            found.append((bound, total))
-        return found
+            cumulative.append((bound, total))
+        return cumulative

@@ -48,8 +48,8 @@ async def get_acls(here: Here, query: Annotated[AclOf, Query()]) -> Response:
     """The ACLs that match, the oldest first. Without a query that is all of them."""
     with given():
         wanted = filter_of(**query.model_dump())
-    found = await here.work.do(here.core.acls_in_slices(wanted))
-    return await _acls(here, found)
+    acls = await here.work.do(here.core.acls_in_slices(wanted))
+    return await _acls(here, acls)
 
 
 @router.post("/acls", status_code=201)

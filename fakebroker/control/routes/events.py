@@ -70,19 +70,19 @@ async def _lines(
     here: Hosted, number: int, matches: Callable[[Event], bool], with_overview: bool
 ) -> AsyncIterator[str | bytes]:
     loop = asyncio.get_running_loop()
-    told = here.told
+    observer = here.told
     overview_at_s = alive_at_s = loop.time()
     seen = -1
     has_begun = False
     yield ": the events of a cluster\n\n"
     while not here.changes.ended.is_set():
-        if here.told is not told:  # the cluster was reset
-            told, number = here.told, 0
+        if here.told is not observer:  # the cluster was reset
+            observer, number = here.told, 0
             yield "event: reset\ndata: {}\n\n"
         changes = here.changes.count
-        lines = await here.work.do(here.lines.read(told, number, matches))
+        lines = await here.work.do(here.lines.read(observer, number, matches))
         if lines.missed and has_begun:
-            reason = f"the reader is {told.total - number} events behind, and {lines.missed} of them are gone"
+            reason = f"the reader is {observer.total - number} events behind, and {lines.missed} of them are gone"
             log.warning("ended a stream of events: %s", reason)
             yield f"event: end\ndata: {json.dumps({'reason': reason})}\n\n"
             return

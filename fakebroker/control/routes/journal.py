@@ -74,10 +74,10 @@ async def get_journal(here: Here, query: Annotated[JournalQuery, Query()]) -> Re
     )
 
 
-def _page(told: Told, query: JournalQuery, matches: Callable[[Event], bool]) -> Slices[str]:
+def _page(observer: Told, query: JournalQuery, matches: Callable[[Event], bool]) -> Slices[str]:
     """Return a JournalPage."""
-    first, events = told.since(query.after or 0)
-    total = following = told.total
+    first, events = observer.since(query.after or 0)
+    total = following = observer.total
     chosen: list[tuple[int, Event]] = []
     is_last = query.after is None
     for place, event in enumerate(reversed(events) if is_last else events):
@@ -95,7 +95,7 @@ def _page(told: Told, query: JournalQuery, matches: Callable[[Event], bool]) -> 
         lines.append(f'{{"seq":{number},{to_json(event)[1:]}')
         if len(lines) % _ENCODED == 0:
             yield
-    return f'{{"events":[{",".join(lines)}],"next":{following},"total":{total},"dropped":{told.journal.dropped}}}'
+    return f'{{"events":[{",".join(lines)}],"next":{following},"total":{total},"dropped":{observer.journal.dropped}}}'
 
 
 @router.delete("", status_code=204)
@@ -122,9 +122,9 @@ async def expect(here: Here, body: Expectation) -> Expected:
         produces = await here.produces.now()
         return expecting.look(produces, here.told.journal.dropped)
 
-    found = await here.waiting.until(look, body.timeout_ms, body.timeout_wall_ms)
-    if found is not None:
-        return Expected(matches=True, reason=None, count=len(found), entries=_entries(found))
+    view = await here.waiting.until(look, body.timeout_ms, body.timeout_wall_ms)
+    if view is not None:
+        return Expected(matches=True, reason=None, count=len(view), entries=_entries(view))
     produces = await here.produces.now()
     there, reason = await here.work.do(expecting.tell(produces, here.told.journal.dropped))
     return Expected(matches=reason is None, reason=reason, count=len(there), entries=_entries(there))

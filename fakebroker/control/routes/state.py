@@ -109,7 +109,7 @@ async def wait_for_parked(here: Here, body: ParkedWait) -> PurgatoryWaited:
         if body.broker is not None:
             here.core.state_of(body.broker)
 
-    def found() -> Slices[list[Waits]]:
+    def matching() -> Slices[list[Waits]]:
         meant: list[Waits] = []
         for number, waits in enumerate(list(here.told.waits.values()), 1):
             if api in (None, waits.api) and _is_meant(waits, body):
@@ -119,11 +119,11 @@ async def wait_for_parked(here: Here, body: ParkedWait) -> PurgatoryWaited:
         return meant
 
     def look() -> Slices[list[Waits] | None]:
-        there = yield from found()
+        there = yield from matching()
         return there if len(there) >= body.count else None
 
     there = await here.waiting.until(look, body.timeout_ms, body.timeout_wall_ms)
-    shown = await here.work.do(found()) if there is None else there
+    shown = await here.work.do(matching()) if there is None else there
     return PurgatoryWaited(matches=there is not None, **_purgatory(here, shown).model_dump())
 
 
@@ -194,9 +194,9 @@ async def wait_for_group(here: Here, body: GroupWait) -> GroupWaited:
         group = find_group(here.core, body.group_id)
         return group if group is not None and _is_so(group, body) else None
 
-    found = await here.waiting.until(look, body.timeout_ms, body.timeout_wall_ms)
-    if found is not None:
-        return GroupWaited(matches=True, reason=None, group=found)
+    matching_group = await here.waiting.until(look, body.timeout_ms, body.timeout_wall_ms)
+    if matching_group is not None:
+        return GroupWaited(matches=True, reason=None, group=matching_group)
     group = find_group(here.core, body.group_id)
     if group is None:
         return GroupWaited(matches=False, reason=f"there is no group {body.group_id!r}", group=None)
@@ -221,22 +221,22 @@ async def get_group(here: Here, group_id: Annotated[str, Path(max_length=1000)])
 @router.get("/transactions", tags=["transactions"])
 async def get_transactions(here: Here) -> TransactionList:
     """All known transactional ids, with the state of their transactions."""
-    found = [
+    transactions = [
         TransactionNow(
-            transactional_id=each.transaction.transactional_id,
+            transactional_id=entry.transaction.transactional_id,
             coordinator=broker_id,
-            producer_id=each.transaction.now.producer_id,
-            producer_epoch=each.transaction.now.producer_epoch,
-            state=each.transaction.now.state.value,
-            pending_state=_name(each.transaction.pending_state),
-            timeout_ms=each.transaction.now.timeout_ms,
-            start_wall_ms=each.transaction.now.start_ms,
-            partitions=sorted((one.topic, one.partition) for one in each.transaction.now.partitions),
+            producer_id=entry.transaction.now.producer_id,
+            producer_epoch=entry.transaction.now.producer_epoch,
+            state=entry.transaction.now.state.value,
+            pending_state=_name(entry.transaction.pending_state),
+            timeout_ms=entry.transaction.now.timeout_ms,
+            start_wall_ms=entry.transaction.now.start_ms,
+            partitions=sorted((one.topic, one.partition) for one in entry.transaction.now.partitions),
         )
         for broker_id, broker in here.core.brokers.items()
-        for each in broker.transactions.states.all()
+        for entry in broker.transactions.states.all()
     ]
-    return TransactionList(transactions=found)
+    return TransactionList(transactions=transactions)
 
 
 def _name(state: TransactionState | None) -> str | None:

@@ -63,8 +63,8 @@ def _told(step: TimelineStep) -> Step:
 async def draw_timeline(here: Here, query: Annotated[TimelineQuery, Query()]) -> Response:
     """The time line of a Produce as a picture, light or dark as its reader prefers."""
     steps = _steps(here, query)
-    asked = steps[0].event
-    if not isinstance(asked, Request) or asked.api != "Produce":
+    first_event = steps[0].event
+    if not isinstance(first_event, Request) or first_event.api != "Produce":
         raise ControlError(422, "INVALID_ARGUMENT", "only Produce requests have pictures")
     return Response(picture(steps, now_ms=_until_ms(here, steps, _parked(here, steps))), media_type=_SVG)
 

@@ -55,9 +55,9 @@ async def get_topics(
 ) -> TopicList:
     """The topics by name, page by page."""
     names = await here.work.do(least_in_slices(list(here.core.metadata.names), limit + 1, after))
-    found = [here.core.metadata.topic(name) for name in names[:limit]]
+    topics = [here.core.metadata.topic(name) for name in names[:limit]]
     return TopicList(
-        topics=[topic_line(topic) for topic in found if topic is not None],  # without those that have just gone
+        topics=[topic_line(topic) for topic in topics if topic is not None],  # without those that have just gone
         next=names[limit - 1] if len(names) > limit else None,
     )
 

@@ -36,9 +36,9 @@ def new_api(proxies: Proxies) -> Starlette:
 
     async def populate(request: Request) -> Response:
         body = await _json(request)
-        if not isinstance(body, list) or not all(isinstance(each, Mapping) for each in body):
+        if not isinstance(body, list) or not all(isinstance(entry, Mapping) for entry in body):
             raise bad_request("a list of proxies")
-        made = [await proxies.put(each) for each in body]
+        made = [await proxies.put(entry) for entry in body]
         return JSONResponse({"proxies": [proxy.to_json() for proxy in made]}, 201)
 
     async def show(request: Request) -> Response:
@@ -71,13 +71,13 @@ def new_api(proxies: Proxies) -> Starlette:
         proxy = proxies.find(request.path_params["proxy"])
         toxic = proxy.find(request.path_params["toxic"])
         updated = toxic.updated(await _body(request))
-        proxy.set([updated if each is toxic else each for each in proxy.toxics])
+        proxy.set([updated if existing is toxic else existing for existing in proxy.toxics])
         return JSONResponse(updated.to_json())
 
     async def remove_toxic(request: Request) -> Response:
         proxy = proxies.find(request.path_params["proxy"])
         toxic = proxy.find(request.path_params["toxic"])
-        proxy.set([each for each in proxy.toxics if each is not toxic])
+        proxy.set([existing for existing in proxy.toxics if existing is not toxic])
         return Response(status_code=204)
 
     async def reset(request: Request) -> Response:

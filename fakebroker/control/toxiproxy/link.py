@@ -39,12 +39,12 @@ class Link:
 
     def mine(self) -> list[Toxic]:
         """Return the toxics of this connection, drawn by chance."""
-        found = []
+        drawn = []
         for toxic in self._toxics():
             draw = self._draws.setdefault(toxic.name, self._random.random())
             if draw < toxic.toxicity:
-                found.append(toxic)
-        return found
+                drawn.append(toxic)
+        return drawn
 
     def update(self) -> None:
         """Handle a change of the toxics: start or end their timers."""
@@ -138,12 +138,12 @@ class Link:
             await asyncio.sleep(0.01)
 
     def _slices(self, size: int, average: int, variation: int) -> list[int]:
-        found: list[int] = []
+        sizes: list[int] = []
         while size > 0:
             part = max(1, average + self._random.randint(-variation, variation) if variation else average)
-            found.append(min(part, size))
+            sizes.append(min(part, size))
             size -= part
-        return found
+        return sizes
 
 
 def reset(writer: asyncio.StreamWriter) -> None:

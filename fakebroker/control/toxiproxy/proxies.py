@@ -47,10 +47,10 @@ class Proxies:
                 core.set_endpoint(broker_id, core.endpoint(broker_id).host, port)
 
     def find(self, name: str) -> Proxy:
-        found = self.all.get(name)
-        if found is None:
+        proxy = self.all.get(name)
+        if proxy is None:
             raise ApiError(404, "proxy not found")
-        return found
+        return proxy
 
     async def create(self, body: Mapping[str, Any]) -> Proxy:
         """Create a proxy. Raises ApiError."""

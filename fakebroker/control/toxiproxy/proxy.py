@@ -95,7 +95,7 @@ class Proxy:
         raise ApiError(404, "toxic not found")
 
     def add(self, toxic: Toxic) -> None:
-        if any(each.name == toxic.name for each in self.toxics):
+        if any(existing.name == toxic.name for existing in self.toxics):
             raise ApiError(409, "toxic already exists")
         self.set([*self.toxics, toxic])
 
@@ -157,8 +157,8 @@ class _Passage:
 
     async def run(self) -> None:
         work = [
-            asyncio.ensure_future(each)
-            for each in (
+            asyncio.ensure_future(coroutine)
+            for coroutine in (
                 self._up.read_from(self._here[0]),
                 self._up.write_to(self._there[1]),
                 self._down.read_from(self._there[0]),

@@ -110,12 +110,12 @@ def _attributes(kind: str, body: Mapping[str, Any]) -> dict[str, int]:
         return {}
     if not isinstance(given, Mapping):
         raise bad_request("attributes is an object")
-    found: dict[str, int] = {}
+    attributes: dict[str, int] = {}
     for name in ATTRIBUTES[kind]:
         value = given.get(name)
         if value is None:
             continue
         if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _MOST:
             raise bad_request(f"{name} is a whole number of at least 0")
-        found[name] = value
-    return found
+        attributes[name] = value
+    return attributes

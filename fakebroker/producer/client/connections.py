@@ -241,7 +241,7 @@ class Connections(Selectable):
     def _tell_disconnected(self, probe: Probe, number: int, channel: _Channel, reason: str = "") -> None:
         """Tell the end of a connection. Without a reason the producer closed it: the reason is in its requests."""
         correlation_ids = tuple(request.correlation_id for request in channel.unanswered)
-        sent_ms = [self._sent_ms.pop(each, probe.now_ms) for each in correlation_ids]
+        sent_ms = [self._sent_ms.pop(correlation_id, probe.now_ms) for correlation_id in correlation_ids]
         if not reason:
             reason = "closed" if channel.is_connected else "not connected in time"
             waits = zip(sent_ms, channel.unanswered, strict=True)

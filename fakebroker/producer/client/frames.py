@@ -107,8 +107,8 @@ def decode(request: ClientRequest, frame: bytes) -> tuple[object, int]:
     if len(frame) >= _CORRELATION_ID and correlation_id != request.correlation_id:
         raise ProtocolError(f"an answer to {correlation_id} came where {request.correlation_id} was to be answered")
     if request.api_key == API_VERSIONS:
-        told = _read_api_versions(request.version, frame[_CORRELATION_ID:])
-        return told, told.throttle_time_ms
+        api_versions = _read_api_versions(request.version, frame[_CORRELATION_ID:])
+        return api_versions, api_versions.throttle_time_ms
     if request.api_key == METADATA:
         metadata = _read_metadata(request.version, frame[_CORRELATION_ID:])
         return metadata, metadata.throttle_time_ms
@@ -128,13 +128,13 @@ def decode(request: ClientRequest, frame: bytes) -> tuple[object, int]:
     return response, throttle_ms
 
 
-def _check_partitions(answers: Sequence[PartitionAnswer], asked: ProduceRequest) -> None:
+def _check_partitions(answers: Sequence[PartitionAnswer], request: ProduceRequest) -> None:
     """Check that each sent partition has exactly one result. Raises ProtocolError."""
     for answer in answers:
-        if asked.batches.get(answer.partition) is None:
+        if request.batches.get(answer.partition) is None:
             raise ProtocolError(f"{answer.partition} is answered, to which nothing was sent")
-    if len({answer.partition for answer in answers}) != len(answers) or len(answers) != len(asked.batches):
-        raise ProtocolError(f"{len(answers)} answers came where {len(asked.batches)} partitions were to be answered")
+    if len({answer.partition for answer in answers}) != len(answers) or len(answers) != len(request.batches):
+        raise ProtocolError(f"{len(answers)} answers came where {len(request.batches)} partitions were to be answered")
 
 
 def _produce_frame(request: ClientRequest, body: ProduceBody, client_id: str, generation: Generation) -> bytes:
@@ -142,17 +142,17 @@ def _produce_frame(request: ClientRequest, body: ProduceBody, client_id: str, ge
     topics: dict[str, list[tuple[int, bytes | None]]] = {}
     for batch in body.request.drained if generation.sends_as_drained else _as_maps_have_them(body.request):
         topics.setdefault(batch.partition.topic, []).append((batch.partition.partition, batch.records()))
-    told: list[TopicData] = []
+    topic_data: list[TopicData] = []
     for topic, partitions in topics.items():
         is_by_id = request.version >= FIRST_WITH_ID
-        told.append((_uuid(body.topic_ids.get(topic, NO_TOPIC_ID)) if is_by_id else topic, partitions))
+        topic_data.append((_uuid(body.topic_ids.get(topic, NO_TOPIC_ID)) if is_by_id else topic, partitions))
     return encode_produce_request(
         request.version,
         request.correlation_id,
         client_id,
         body.request.acks,
         body.request.timeout_ms,
-        told,
+        topic_data,
         body.request.transactional_id,
     )
 
@@ -160,8 +160,8 @@ def _produce_frame(request: ClientRequest, body: ProduceBody, client_id: str, ge
 def _produce(body: ProduceBody, generation: Generation) -> dict[str, Any]:
     topics: dict[str, list[dict[str, Any]]] = {}
     for batch in body.request.drained if generation.sends_as_drained else _as_maps_have_them(body.request):
-        told = {"index": batch.partition.partition, "records": batch.records()}
-        topics.setdefault(batch.partition.topic, []).append(told)
+        partition_data = {"index": batch.partition.partition, "records": batch.records()}
+        topics.setdefault(batch.partition.topic, []).append(partition_data)
     return {
         "transactional_id": body.request.transactional_id,
         "acks": body.request.acks,
@@ -259,23 +259,23 @@ def _metadata_response(answer: Any, version: int, throttle_ms: int) -> MetadataR
     return MetadataResponse(_nodes(answer.brokers), topics, version, throttle_ms, whole_error, cluster_id)
 
 
-def _usual_response(usual: PlainAnswer, asked: ProduceBody) -> ProduceResponse:
+def _usual_response(usual: PlainAnswer, body: ProduceBody) -> ProduceResponse:
     answers: list[PartitionAnswer] = []
     for one in usual.partitions:
-        name = one.topic if isinstance(one.topic, str) else _name_of(one.topic, asked)
+        name = one.topic if isinstance(one.topic, str) else _name_of(one.topic, body)
         answers.append(PartitionAnswer(shared(name, one.partition), one.error_code, one.base_offset))
     return ProduceResponse(answers, [], [], usual.throttle_ms)
 
 
-def _name_of(topic_id: bytes, asked: ProduceBody) -> str:
-    for topic, text in asked.topic_ids.items():
+def _name_of(topic_id: bytes, body: ProduceBody) -> str:
+    for topic, text in body.topic_ids.items():
         if _raw_id(text) == topic_id:
             return topic
     raise ProtocolError(f"the response has a topic that was not sent: {UUID(bytes=topic_id)}")
 
 
-def _produce_response(answer: Any, asked: ProduceBody, throttle_ms: int) -> ProduceResponse:
-    names = {topic_id: topic for topic, topic_id in asked.topic_ids.items()}
+def _produce_response(answer: Any, body: ProduceBody, throttle_ms: int) -> ProduceResponse:
+    names = {topic_id: topic for topic, topic_id in body.topic_ids.items()}
     answers: list[PartitionAnswer] = []
     leaders: list[PartitionInfo] = []
     for topic in answer.responses:

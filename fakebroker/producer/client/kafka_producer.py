@@ -150,12 +150,12 @@ class KafkaProducer(RecordDoors):
         """Return when `advance_to` next has something to do."""
         if self.is_closed:
             return None
-        found = _earlier(self.accumulator.next_deadline_ms(), _earlier(self._poll_until_ms, self._close_until_ms))
+        deadline_ms = _earlier(self.accumulator.next_deadline_ms(), _earlier(self._poll_until_ms, self._close_until_ms))
         for sending in self._waiting:
-            found = _earlier(found, sending.began_ms + self.config.max_block_ms)
+            deadline_ms = _earlier(deadline_ms, sending.began_ms + self.config.max_block_ms)
         for call in self._calls:
-            found = _earlier(found, call.deadline_ms)
-        return found
+            deadline_ms = _earlier(deadline_ms, call.deadline_ms)
+        return deadline_ms
 
     def take_effects(self) -> list[Effect]:
         """Return the effects for the network, in order."""

@@ -31,9 +31,9 @@ class SenderNetwork(Client):
         self._coordinators: dict[int, Node] = {}  # as FindCoordinator named them, even if the metadata lack them
 
     def ready(self, node: int, now_ms: int) -> bool:
-        found = self._coordinators.get(node) or self._metadata.fetch().node_by_id(node)
-        assert found is not None, f"node {node} leads or coordinates something, and is not known"
-        return self._client.ready(found, now_ms)
+        broker = self._coordinators.get(node) or self._metadata.fetch().node_by_id(node)
+        assert broker is not None, f"node {node} leads or coordinates something, and is not known"
+        return self._client.ready(broker, now_ms)
 
     def is_ready(self, node: int, now_ms: int) -> bool:
         return self._client.is_ready(node, now_ms)
@@ -42,8 +42,8 @@ class SenderNetwork(Client):
         return self._client.connection_failed(node)
 
     def least_loaded_node(self, now_ms: int) -> int | None:
-        found = self._client.least_loaded_node(now_ms).node
-        return None if found is None else found.node_id
+        node = self._client.least_loaded_node(now_ms).node
+        return None if node is None else node.node_id
 
     def poll_delay_ms(self, node: int, now_ms: int) -> int:
         return self._client.poll_delay_ms(node, now_ms)
@@ -55,8 +55,8 @@ class SenderNetwork(Client):
         wanted = self._wanted
         if request.transactional_id is not None and not request.is_transaction_v2:
             wanted = wanted._replace(max_version=min(wanted.max_version, _LAST_BEFORE_TRANSACTION_V2))
-        asked = self._client.new_client_request(request.node, wanted, body, now_ms, request.expects_response)
-        self._client.send(asked, now_ms)
+        client_request = self._client.new_client_request(request.node, wanted, body, now_ms, request.expects_response)
+        self._client.send(client_request, now_ms)
 
     def send_transactional(self, request: TransactionalRequest, now_ms: int) -> None:
         wanted = transaction_range(request.request, self._generation)

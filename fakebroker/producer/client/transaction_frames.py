@@ -101,19 +101,19 @@ def transaction_response(request: TxnRequest, answer: Any) -> TransactionRespons
     """Return the content of the response. Raises ProtocolError if the requested coordinator is missing."""
     match request:
         case AddPartitionsToTxn():
-            found = [
+            partitions = [
                 (TopicPartition(topic.name, int(one.partition_index)), int(one.partition_error_code))
                 for topic in answer.results_by_topic_v3_and_below
                 for one in topic.results_by_partition
             ]
-            return TransactionResponse(TxnAnswer(partitions=tuple(found)))
+            return TransactionResponse(TxnAnswer(partitions=tuple(partitions)))
         case TxnOffsetCommit():
-            found = [
+            partitions = [
                 (TopicPartition(topic.name, int(one.partition_index)), int(one.error_code))
                 for topic in answer.topics
                 for one in topic.partitions
             ]
-            return TransactionResponse(TxnAnswer(partitions=tuple(found)))
+            return TransactionResponse(TxnAnswer(partitions=tuple(partitions)))
         case FindCoordinator():
             return _coordinator(answer)
         case _:

@@ -210,7 +210,7 @@ class Metadata43(Metadata):
         def retain(topic: str) -> bool:
             return topic not in named and self._retain_topic(topic, now_ms)
 
-        kept_ids = {topic: told for topic, told in self._topic_ids.items() if retain(topic)}
+        kept_ids = {topic: topic_id for topic, topic_id in self._topic_ids.items() if retain(topic)}
         self._topic_ids = kept_ids | {
             info.partition.topic: topic_ids[info.partition.topic]
             for info in partitions
@@ -240,21 +240,21 @@ class Metadata43(Metadata):
                 self.request_update()
 
     def _update_latest_metadata(
-        self, topic: str, told: PartitionMetadata, is_reliable: bool, is_another: bool
+        self, topic: str, metadata: PartitionMetadata, is_reliable: bool, is_another: bool
     ) -> PartitionInfo | None:
         """Return the partition info to keep, None for none. An older leader epoch is ignored."""
-        partition = shared(topic, told.partition)
-        if not is_reliable or told.leader_epoch == NO_EPOCH:
+        partition = shared(topic, metadata.partition)
+        if not is_reliable or metadata.leader_epoch == NO_EPOCH:
             self._last_seen_epochs.pop(partition, None)
             self._equivalent_responses = 0
-            return shared_info(topic, told.partition, told.leader, NO_EPOCH)
+            return shared_info(topic, metadata.partition, metadata.leader, NO_EPOCH)
         current = self._last_seen_epochs.get(partition)
-        if current is not None and not is_another and told.leader_epoch < current:
+        if current is not None and not is_another and metadata.leader_epoch < current:
             return self._snapshot.told(partition)
-        if current is None or is_another or told.leader_epoch > current:
+        if current is None or is_another or metadata.leader_epoch > current:
             self._equivalent_responses = 0
-        self._last_seen_epochs[partition] = told.leader_epoch
-        return shared_info(topic, told.partition, told.leader, told.leader_epoch)
+        self._last_seen_epochs[partition] = metadata.leader_epoch
+        return shared_info(topic, metadata.partition, metadata.leader, metadata.leader_epoch)
 
     def _merged(self, added: list[PartitionInfo], retain: Callable[[str], bool]) -> list[PartitionInfo]:
         merged: HashMap[TopicPartition, PartitionInfo] = HashMap(hash_of_partition, len(added))

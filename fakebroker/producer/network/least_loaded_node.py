@@ -40,15 +40,15 @@ class LeastLoaded:
         """Return the node with the fewest requests in flight, connected or not (2.0). Idle connections are preferred,
         except while a metadata refresh is due."""
         fewest = INT_MAX
-        found = None
+        least_loaded = None
         for node in nodes:
             count = self._in_flight.count(node.node_id)
             if count == 0 and not is_update_due and self.can_send_request(node.node_id, now_ms):
                 return LeastLoadedNode(node, False)
             if count < fewest and not self._states.is_blacked_out(node.node_id, now_ms):
                 fewest = count
-                found = node
-        return LeastLoadedNode(found, False)
+                least_loaded = node
+        return LeastLoadedNode(least_loaded, False)
 
     def of_4_3(self, nodes: tuple[Node, ...], now_ms: int) -> LeastLoadedNode:
         """Return a node that can take a request now, else one that is connecting, else the one with the oldest attempt

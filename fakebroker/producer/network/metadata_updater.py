@@ -102,15 +102,15 @@ class MetadataUpdater:
         self._in_progress = None
 
     def handle_successful_response(self, response: MetadataResponse, now_ms: int) -> None:
-        asked = self._in_progress
+        request = self._in_progress
         self._in_progress = None
         if self._rebootstraps and response.error == REBOOTSTRAP_REQUIRED:
             self._attempt_start_ms = 0
         elif not response.brokers:
             self._metadata.failed_update(now_ms)
         else:
-            assert asked is not None
-            self._metadata.update(asked, response, now_ms)
+            assert request is not None
+            self._metadata.update(request, response, now_ms)
             self._attempt_start_ms = None
 
     def needs_rebootstrap(self, now_ms: int) -> bool:

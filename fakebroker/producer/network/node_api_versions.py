@@ -59,12 +59,12 @@ class ApiVersion(NamedTuple):
 @cache
 def client_range(api_key: int, generation: Generation) -> ApiVersion:
     """Return the versions that a client of the release can send."""
-    found = None
+    versions = None
     for since, oldest, newest in _RANGES[api_key]:
         if generation >= Generation(since):
-            found = ApiVersion(api_key, oldest, newest)
-    assert found is not None
-    return found
+            versions = ApiVersion(api_key, oldest, newest)
+    assert versions is not None
+    return versions
 
 
 class NodeApiVersions:

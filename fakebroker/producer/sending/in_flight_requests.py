@@ -97,7 +97,7 @@ class InFlightRequests(Generic[Request]):
     def nodes_with_timed_out_requests(self, now_ms: int) -> list[int]:
         if now_ms < self._look_ms:  # the usual case
             return []
-        found: list[int] = []
+        nodes: list[int] = []
         look_ms = now_ms + INT_MAX
         for node, queue in self._queues.items():
             has_timed_out = False
@@ -105,9 +105,9 @@ class InFlightRequests(Generic[Request]):
                 has_timed_out = has_timed_out or request.has_timed_out(now_ms)
                 look_ms = min(look_ms, request.time_out_ms)
             if has_timed_out:
-                found.append(node)
+                nodes.append(node)
         self._look_ms = look_ms
-        return found
+        return nodes
 
     def time_outs_ms(self) -> list[int]:
         """Return the first time at which each request has timed out."""

@@ -110,12 +110,12 @@ class Sender:
         self, request: ProduceRequest, answers: Iterable[PartitionAnswer], throttle_ms: int, now_ms: int
     ) -> None:
         """Apply a response: a result for each partition, in order, and the throttle time."""
-        found = []
+        answered = []
         for answer in answers:
             batch = request.batches.get(answer.partition)
             assert batch is not None, f"an answer for {answer.partition}, which was not asked for"
-            found.append((batch, answer))
-        self._complete(found, now_ms + throttle_ms, now_ms)
+            answered.append((batch, answer))
+        self._complete(answered, now_ms + throttle_ms, now_ms)
 
     def handle_no_response(self, request: ProduceRequest, now_ms: int) -> None:
         """Complete a request with acks=0: it is written to the connection, and its outcome stays unknown."""
@@ -258,8 +258,8 @@ def _tell_drained(probe: Probe, batch: ProducerBatch, node: int) -> None:
     if before is not None and before != identity:
         probe.tell(BatchResequenced(*probe.times, number, before[-1], batch.base_sequence))
     if probe.hears(BatchDrained):
-        told = batch.record_count, batch.created_ms, batch.attempts
-        probe.tell(BatchDrained(*probe.times, number, *batch.partition, node, *told, *identity))
+        details = batch.record_count, batch.created_ms, batch.attempts
+        probe.tell(BatchDrained(*probe.times, number, *batch.partition, node, *details, *identity))
 
 
 def _by_node(drained: dict[int, list[ProducerBatch]]) -> list[tuple[int, list[ProducerBatch]]]:

@@ -150,8 +150,8 @@ class AddPartitionsToTxnHandler(_Handler):
         if is_unauthorized:
             self.abortable_error(BrokerError(ErrorCode.topic_authorization_failed))
         elif has_errors:
-            told = ", ".join(f"{partition}: {kafka_name(code)}" for partition, code in codes)
-            self.abortable_error(ProducerError(f"Partitions could not be added to the transaction: {told}."))
+            errors = ", ".join(f"{partition}: {kafka_name(code)}" for partition, code in codes)
+            self.abortable_error(ProducerError(f"Partitions could not be added to the transaction: {errors}."))
         else:
             manager.partitions_in_transaction.update(partition for partition, _ in answer.partitions)
             manager.is_transaction_started = True

@@ -136,7 +136,7 @@ class Encoder:
 
     def _tagged(self, struct: Struct, value: object) -> None:
         """Write the fields with another value than their default."""
-        told: list[tuple[int, bytes]] = []
+        tagged_fields: list[tuple[int, bytes]] = []
         for field in struct.tagged:
             given: object
             if not isinstance(value, dict):
@@ -149,9 +149,9 @@ class Encoder:
             if given != field.default:
                 inner = Encoder(b"")
                 inner._field(field, True, given)
-                told.append((field.tag, inner.body()))
-        self._compact(len(told))
-        for tag, data in told:
+                tagged_fields.append((field.tag, inner.body()))
+        self._compact(len(tagged_fields))
+        for tag, data in tagged_fields:
             self._compact(tag)
             self._compact(len(data))
             self._out.write(data)

@@ -60,10 +60,10 @@ class Fields:
 
     def count(self) -> int:
         """Read the count of an array, which is not checked."""
-        found = self._compact() if self._flexible else self.i32()
-        if found < 0:
+        length = self._compact() if self._flexible else self.i32()
+        if length < 0:
             raise ProtocolError("null, or less")
-        return found
+        return length
 
     def end(self) -> None:
         """Read the end of a struct: an empty tagged section."""

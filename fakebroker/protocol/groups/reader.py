@@ -66,8 +66,8 @@ def join_group_of_kio(request: Any) -> Slices[JoinGroupRequest]:
 
 def sync_group_of_kio(request: Any) -> Slices[SyncRequest]:
     assignments: dict[str, bytes] = {}
-    for number, each in enumerate(request.assignments, 1):
-        assignments[each.member_id] = bytes(each.assignment)
+    for number, assignment in enumerate(request.assignments, 1):
+        assignments[assignment.member_id] = bytes(assignment.assignment)
         if number % _ELEMENTS_OF_A_SLICE == 0:
             yield
     return SyncRequest(

@@ -33,11 +33,11 @@ def register() -> None:
     phantom: Any = sys.modules.get(_PHANTOM)  # without an attribute while it is itself importing Hypothesis
     if getattr(phantom, "hypothesis", "") is None:
         phantom.hypothesis = sys.modules["hypothesis"]
-        for each in _subclasses(phantom.Phantom):
-            each.__hypothesis_hook__()
+        for phantom_type in _subclasses(phantom.Phantom):
+            phantom_type.__hypothesis_hook__()
 
 
 def _subclasses(base: Any) -> Iterator[Any]:
-    for each in base.__subclasses__():
-        yield each
-        yield from _subclasses(each)
+    for subclass in base.__subclasses__():
+        yield subclass
+        yield from _subclasses(subclass)

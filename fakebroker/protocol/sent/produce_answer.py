@@ -74,7 +74,7 @@ def _read_flexible(frame: bytes, has_ids: bool) -> PlainAnswer | None:
     topics = frame[5] - 1
     if frame[4] != _NO_TAGS or not 0 <= topics < _MOST:
         return None
-    found: list[AnsweredPartition] = []
+    answered: list[AnsweredPartition] = []
     at = 6
     for _ in range(topics):
         topic: str | bytes
@@ -95,7 +95,7 @@ def _read_flexible(frame: bytes, has_ids: bool) -> PlainAnswer | None:
             index, error, offset, time_ms, _, errors, message, tags = _PARTITION_V9.unpack_from(frame, at)
             if (errors, message, tags) != _NOTHING_V9 or error not in _ERRORS or not -1 <= time_ms < _FAR_MS:
                 return None
-            found.append(AnsweredPartition(topic, index, error, offset))
+            answered.append(AnsweredPartition(topic, index, error, offset))
             at += _PARTITION_V9.size
         if frame[at] != _NO_TAGS:
             return None
@@ -103,7 +103,7 @@ def _read_flexible(frame: bytes, has_ids: bool) -> PlainAnswer | None:
     throttle_ms: int = _INT.unpack_from(frame, at)[0]
     if len(frame) != at + 5 or frame[at + 4] != _NO_TAGS or throttle_ms < 0:
         return None
-    return PlainAnswer(_INT.unpack_from(frame)[0], found, throttle_ms)
+    return PlainAnswer(_INT.unpack_from(frame)[0], answered, throttle_ms)
 
 
 def _read_older(frame: bytes, version: int) -> PlainAnswer | None:
@@ -111,7 +111,7 @@ def _read_older(frame: bytes, version: int) -> PlainAnswer | None:
     topics: int = _INT.unpack_from(frame, 4)[0]
     if not 0 <= topics < _MOST:
         return None
-    found: list[AnsweredPartition] = []
+    answered: list[AnsweredPartition] = []
     at = 8
     for _ in range(topics):
         size: int = _SHORT.unpack_from(frame, at)[0]
@@ -133,8 +133,8 @@ def _read_older(frame: bytes, version: int) -> PlainAnswer | None:
                 at += _PARTITION_V8.size
             else:
                 at += _PARTITION_V5.size if version >= _FIRST_WITH_LOG_START else _PARTITION_V3.size
-            found.append(AnsweredPartition(topic, index, error, offset))
+            answered.append(AnsweredPartition(topic, index, error, offset))
     throttle_ms: int = _INT.unpack_from(frame, at)[0]
     if len(frame) != at + 4 or throttle_ms < 0:
         return None
-    return PlainAnswer(correlation_id, found, throttle_ms)
+    return PlainAnswer(correlation_id, answered, throttle_ms)

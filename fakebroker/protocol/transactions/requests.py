@@ -47,31 +47,31 @@ def end_txn_of_kio(request: Any) -> EndTxnRequest:
 
 
 def _add_partitions_of_kio(version: int, request: Any) -> Slices[AddPartitionsRequest]:
-    found: list[TransactionToAdd] = []
+    transactions: list[TransactionToAdd] = []
     if version < BATCHED_SINCE:
         topics = yield from _topics(request.v3_and_below_topics)
         transactional_id, producer_id = request.v3_and_below_transactional_id, request.v3_and_below_producer_id
-        found.append(
+        transactions.append(
             TransactionToAdd(transactional_id, producer_id, request.v3_and_below_producer_epoch, False, topics)
         )
-        return AddPartitionsRequest(tuple(found))
-    for each in request.transactions:
-        topics = yield from _topics(each.topics)
-        found.append(
-            TransactionToAdd(each.transactional_id, each.producer_id, each.producer_epoch, each.verify_only, topics)
+        return AddPartitionsRequest(tuple(transactions))
+    for txn in request.transactions:
+        topics = yield from _topics(txn.topics)
+        transactions.append(
+            TransactionToAdd(txn.transactional_id, txn.producer_id, txn.producer_epoch, txn.verify_only, topics)
         )
-        if len(found) % _TOPICS_OF_A_SLICE == 0:
+        if len(transactions) % _TOPICS_OF_A_SLICE == 0:
             yield
-    return AddPartitionsRequest(tuple(found))
+    return AddPartitionsRequest(tuple(transactions))
 
 
 def _topics(topics: Any) -> Slices[tuple[AddedTopic, ...]]:
-    found: list[AddedTopic] = []
-    for each in topics:
-        found.append(AddedTopic(each.name, tuple(each.partitions)))
-        if len(found) % _TOPICS_OF_A_SLICE == 0:
+    added: list[AddedTopic] = []
+    for topic in topics:
+        added.append(AddedTopic(topic.name, tuple(topic.partitions)))
+        if len(added) % _TOPICS_OF_A_SLICE == 0:
             yield
-    return tuple(found)
+    return tuple(added)
 
 
 def read_end_txn_of_kio(version: int, frame: bytes | LargeFrame, offset: int) -> EndTxnRequest:

@@ -40,37 +40,37 @@ def listeners_of(config: BrokerConfig) -> tuple[ListenerText, ...]:
     if "listeners" not in config.given and "advertised_listeners" not in config.given:
         return ()
     controllers = {name.upper() for name in config.controller_listener_names or ()}
-    brokers = [each for each in map(parse_endpoint, config.listeners) if each.name not in controllers]
+    brokers = [endpoint for endpoint in map(parse_endpoint, config.listeners) if endpoint.name not in controllers]
     if not brokers:
         raise ConfigError("all listeners are the controllers': there is nothing to serve")
     protocols = parse_protocols(config.listener_security_protocol_map)
     advertised = _advertised(config, controllers)
     is_given = "listeners" in config.given
     listeners = []
-    for each in brokers:
-        protocol = protocols.get(each.name)
+    for endpoint in brokers:
+        protocol = protocols.get(endpoint.name)
         if protocol is None:
-            raise ConfigError(f"No security protocol defined for listener {each.name}")
+            raise ConfigError(f"No security protocol defined for listener {endpoint.name}")
         if protocol not in PROTOCOLS:
             raise ConfigError(f"listener.security.protocol.map: {protocol} is no security protocol of Kafka")
-        told = advertised.get(each.name, _UNTOLD)
-        host, port = (each.host, each.port) if is_given else (None, 0)
-        listeners.append(ListenerText(Listener(each.name, protocol), host, port, told.host, told.port))
-    _check_between_brokers(config, [each.name for each in brokers])
+        address = advertised.get(endpoint.name, _UNTOLD)
+        host, port = (endpoint.host, endpoint.port) if is_given else (None, 0)
+        listeners.append(ListenerText(Listener(endpoint.name, protocol), host, port, address.host, address.port))
+    _check_between_brokers(config, [endpoint.name for endpoint in brokers])
     return tuple(listeners)
 
 
 def _advertised(config: BrokerConfig, controllers: Container[str]) -> dict[str, Endpoint]:
     """Return the advertised addresses of the brokers' listeners, by name."""
-    told = [parse_endpoint(text) for text in config.advertised_listeners or ()]
-    told = [each for each in told if each.name not in controllers]
-    for each in told:
-        if each.host == _EVERYWHERE:
+    endpoints = [parse_endpoint(text) for text in config.advertised_listeners or ()]
+    endpoints = [endpoint for endpoint in endpoints if endpoint.name not in controllers]
+    for endpoint in endpoints:
+        if endpoint.host == _EVERYWHERE:
             raise ConfigError(
                 f"advertised.listeners cannot use the nonroutable meta-address {_EVERYWHERE}. "
                 "Use a routable IP address."
             )
-    return {each.name: each for each in told}
+    return {endpoint.name: endpoint for endpoint in endpoints}
 
 
 def _check_between_brokers(config: BrokerConfig, names: Sequence[str]) -> None:

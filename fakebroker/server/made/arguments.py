@@ -99,12 +99,12 @@ class Arguments:
         """Return a listener by its name, or else by its protocol, in any case. Raises ValueError."""
         listeners = [place.listener for place in self.places]
         wanted = name.upper() if isinstance(name, str) else name
-        found = [each for each in listeners if each.name == wanted]
-        found = found or [each for each in listeners if each.security_protocol == wanted]
-        if len(found) != 1:
-            named = ", ".join(f"{each.name} ({each.security_protocol})" for each in listeners)
-            raise ValueError(f"{'no' if not found else 'not one'} listener {name!r}: there are {named}")
-        return found[0]
+        matching = [listener for listener in listeners if listener.name == wanted]
+        matching = matching or [listener for listener in listeners if listener.security_protocol == wanted]
+        if len(matching) != 1:
+            named = ", ".join(f"{listener.name} ({listener.security_protocol})" for listener in listeners)
+            raise ValueError(f"{'no' if not matching else 'not one'} listener {name!r}: there are {named}")
+        return matching[0]
 
     @property
     def lost(self) -> list[str]:
@@ -153,12 +153,12 @@ class Arguments:
 def _check_mapping_rules(config: BrokerConfig) -> None:
     """Raise ConfigError, with the setting, for rules that cannot be read."""
     name = "ssl.principal.mapping.rules"
-    of_listeners = {each: text for each, text in config.listener_texts.items() if each.endswith(f".{name}")}
-    for each, rules in {name: config.ssl_principal_mapping_rules, **of_listeners}.items():
+    of_listeners = {setting: text for setting, text in config.listener_texts.items() if setting.endswith(f".{name}")}
+    for setting, rules in {name: config.ssl_principal_mapping_rules, **of_listeners}.items():
         try:
             parse_rules(rules)
         except ConfigError as error:
-            raise ConfigError(f"{each}: {error}") from None
+            raise ConfigError(f"{setting}: {error}") from None
 
 
 def _places(brokers: int, config: BrokerConfig, spec: ClusterSpec) -> tuple[Place, ...]:
@@ -170,7 +170,7 @@ def _places(brokers: int, config: BrokerConfig, spec: ClusterSpec) -> tuple[Plac
         listeners = listeners_of(config)
         if len(listeners) > 1 and (spec.port is not None or spec.advertised_port is not None):
             name = "port" if spec.port is not None else "advertised_port"
-            names = ", ".join(each.listener.name for each in listeners)
+            names = ", ".join(text.listener.name for text in listeners)
             raise OptionError(f"the settings have the listeners {names}: leave out {{}}", name)
         usual = PLAINTEXT if spec.users is None else Listener(SASL_PLAINTEXT, SASL_PLAINTEXT)
         places = [_changed(text, spec) for text in listeners or (ListenerText(usual),)]
@@ -182,7 +182,7 @@ def _implied(spec: ClusterSpec) -> dict[str, str]:
     """Return the settings that follow from other arguments: the protocols of the listeners, the authorizer of ACLs."""
     implied = {} if spec.acls is None else {"authorizer.class.name": STANDARD_AUTHORIZER}
     if spec.listeners is not None:
-        pairs = [each.listener for each in parse_listeners(spec.listeners)]
+        pairs = [text.listener for text in parse_listeners(spec.listeners)]
         names = ",".join(f"{name}:{protocol}" for name, protocol, _ in pairs)
         implied["listener.security.protocol.map"] = names
     return implied
@@ -213,7 +213,7 @@ def _place(text: ListenerText, host: str | None, advertised_host: str) -> Place:
     """Return the place of a listener; `host` and `advertised_host` are those of the cluster, if any."""
     advertised_host = advertised_host or text.advertised_host
     is_dialled = advertised_host == DIALLED
-    host = without_brackets(next(each for each in (text.host, host, _LOCALHOST) if each is not None))
+    host = without_brackets(next(candidate for candidate in (text.host, host, _LOCALHOST) if candidate is not None))
     advertised_host = "" if is_dialled else without_brackets(advertised_host)
     if not advertised_host:
         advertised_host, is_told_dialled = told_of(host)

@@ -55,6 +55,6 @@ def _is_usable(family: socket.AddressFamily) -> bool:
 
 def _families_of_localhost() -> set[int]:
     try:
-        return {found[0] for found in socket.getaddrinfo(_LOCALHOST, None, type=socket.SOCK_STREAM)}
+        return {info[0] for info in socket.getaddrinfo(_LOCALHOST, None, type=socket.SOCK_STREAM)}
     except socket.gaierror:
         return set()

@@ -45,11 +45,11 @@ def parse_listener(text: str) -> ListenerText:
     if protocol not in PROTOCOLS or not name or (comma and not advertised.startswith(_ADVERTISED)):
         raise ValueError(f"{_HELP}, not {text!r}")
     listener = Listener(name, protocol)
-    told = _address(f"{name}://{advertised.removeprefix(_ADVERTISED)}", text) if comma else ("", 0)
+    advertised_address = _address(f"{name}://{advertised.removeprefix(_ADVERTISED)}", text) if comma else ("", 0)
     if not has_address:
-        return ListenerText(listener, None, 0, *told)
+        return ListenerText(listener, None, 0, *advertised_address)
     host, port = _address(where if equals else what, text)
-    return ListenerText(listener, host, port, *told)
+    return ListenerText(listener, host, port, *advertised_address)
 
 
 def _address(endpoint: str, text: str) -> tuple[str, int]:
@@ -69,7 +69,7 @@ def parse_listeners(texts: Any) -> tuple[ListenerText, ...]:
     if not texts:
         raise ValueError(f"listeners must name a listener; {_HELP}")
     listeners = tuple(map(parse_listener, texts))
-    names = [each.listener.name for each in listeners]
+    names = [parsed.listener.name for parsed in listeners]
     if len(set(names)) != len(names):
         raise ValueError(f"each listener needs a different name, not {', '.join(names)}")
     return listeners

@@ -229,5 +229,5 @@ def flag_of(name: str) -> str:
 
 def options() -> Iterator[tuple[str, Option]]:
     """Yield the name of each option, with what belongs to it, in the order of the constructor."""
-    for each in fields(ClusterSpec):
-        yield each.name, each.metadata["option"]
+    for spec_field in fields(ClusterSpec):
+        yield spec_field.name, spec_field.metadata["option"]

@@ -51,10 +51,10 @@ def read_token(token: str) -> CompactToken:
 def read_object(content: bytes) -> dict[str, Any]:
     """Read an object of JSON. Raise ValueError or RecursionError."""
     text = content.decode(errors="replace")
-    found = json.loads(text, strict=False, parse_constant=_refuse_constant, object_pairs_hook=_members)
-    if not isinstance(found, dict):
+    decoded = json.loads(text, strict=False, parse_constant=_refuse_constant, object_pairs_hook=_members)
+    if not isinstance(decoded, dict):
         raise ValueError("the JSON is no object")
-    return found
+    return decoded
 
 
 def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

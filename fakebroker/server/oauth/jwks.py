@@ -78,14 +78,14 @@ def verify_with(
     def find_key(header: Mapping[str, Any]) -> ECKey | RSAKey:
         if (header.get("cty") or "").lower() in _NESTED:
             raise ValueError("a token in a token is not read")
-        found = chosen(keys, header)
-        if found is None:
+        public_key = chosen(keys, header)
+        if public_key is None:
             if on_missing is not None:
                 on_missing(header.get("kid"))
             raise ValueError(f"no key with the id {header.get('kid')!r} is for {header['alg']}")
-        if not found.is_long_enough:
-            raise ValueError(f"the key with the id {found.key_id!r} is too short")
-        return found.key
+        if not public_key.is_long_enough:
+            raise ValueError(f"the key with the id {public_key.key_id!r} is too short")
+        return public_key.key
 
     return verified_claims(token, find_key, ALGORITHMS)
 
@@ -120,12 +120,12 @@ def parse_keys(content: bytes, where: str) -> tuple[list[PublicKey], str]:
     keys: list[PublicKey] = []
     wrong: list[str] = []
     try:
-        for number, each in enumerate(_entries(read_object(content))):
-            if each.get("kty") not in KEY_TYPES:
-                wrong.append(f"keys[{number}] is of the type {_short(each.get('kty'))}, and not EC or RSA")
+        for number, entry in enumerate(_entries(read_object(content))):
+            if entry.get("kty") not in KEY_TYPES:
+                wrong.append(f"keys[{number}] is of the type {_short(entry.get('kty'))}, and not EC or RSA")
                 continue
             try:
-                keys.append(read_key(each))
+                keys.append(read_key(entry))
             except Exception as error:
                 wrong.append(f"keys[{number}] {type(error).__name__} {_short(str(error))}")
     except (ValueError, TypeError, KeyError, RecursionError) as error:
@@ -136,10 +136,10 @@ def parse_keys(content: bytes, where: str) -> tuple[list[PublicKey], str]:
     return keys, f"{SETTING}: {where} has keys that cannot be used: {', '.join(wrong[:_TOLD])}{more}"
 
 
-def _entries(found: Any) -> list[dict[str, Any]]:
+def _entries(key_set: Any) -> list[dict[str, Any]]:
     """Return the entries of a set. Raise TypeError or KeyError for what is no set."""
-    entries = [{} if each is None else each for each in found["keys"]]  # for jose4j null is a key, and unusable
-    if not isinstance(found["keys"], list) or not all(isinstance(each, dict) for each in entries):
+    entries = [{} if entry is None else entry for entry in key_set["keys"]]  # for jose4j null is a key, and unusable
+    if not isinstance(key_set["keys"], list) or not all(isinstance(entry, dict) for entry in entries):
         raise TypeError("a set has a list of objects as its keys")
     return entries
 

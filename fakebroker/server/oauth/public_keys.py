@@ -80,12 +80,12 @@ def chosen(keys: Sequence[PublicKey], header: Mapping[str, Any]) -> PublicKey | 
         _require_text(header, name)
     algorithm = header["alg"]
     curve = CURVES.get(algorithm)
-    found = [key for key in keys if key.key_type == ("RSA" if curve is None else "EC") and _fits(key, header)]
-    if len(found) > 1:
-        found = [key for key in found if key.algorithm in (None, algorithm)]
-    if len(found) > 1 and curve is not None:
-        found = [key for key in found if key.curve == curve]
-    return found[0] if found else None
+    fitting = [key for key in keys if key.key_type == ("RSA" if curve is None else "EC") and _fits(key, header)]
+    if len(fitting) > 1:
+        fitting = [key for key in fitting if key.algorithm in (None, algorithm)]
+    if len(fitting) > 1 and curve is not None:
+        fitting = [key for key in fitting if key.curve == curve]
+    return fitting[0] if fitting else None
 
 
 def _fits(key: PublicKey, header: Mapping[str, Any]) -> bool:

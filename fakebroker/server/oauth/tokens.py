@@ -93,8 +93,8 @@ class OAuth:
 
         def claims_at(now_ms: int) -> dict[str, Any]:
             times = {"iat": now_ms // 1000, "exp": -(-(now_ms + lifetime_ms) // 1000)}
-            found = {"sub": subject, **times, **(claims or {})}
-            return {name: value for name, value in found.items() if value is not None}
+            all_claims = {"sub": subject, **times, **(claims or {})}
+            return {name: value for name, value in all_claims.items() if value is not None}
 
         return self._new_token(claims_at, is_signed)
 

@@ -35,8 +35,8 @@ _SENTENCE = (
 class Files:
     """The number of files that this process may open. Each new connection is checked against it."""
 
-    def __init__(self, told: LimitedLog) -> None:
-        self._told = told
+    def __init__(self, limited_log: LimitedLog) -> None:
+        self._told = limited_log
         self._limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
         self._highest = 0  # the highest descriptor of a connection: the system assigns the lowest that is free
 
@@ -66,12 +66,12 @@ def keep_files(wanted: bool) -> None:
 
 def tell_of_no_more_files(loop: asyncio.AbstractEventLoop) -> None:
     """Install a handler that logs the lack of files of a loop in our words, and all else as before."""
-    told = LimitedLog(log, loop)
+    limited_log = LimitedLog(log, loop)
 
     def handle(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         error = context.get("exception")
         if isinstance(error, OSError) and error.errno in _ERRORS and "socket" in context:
-            _tell(told)
+            _tell(limited_log)
         elif isinstance(error, ValueError) and "_start_serving" in context.get("message", ""):
             log.debug("the listener was closed before it could accept again")  # python/cpython: asyncio tries again
         else:
@@ -80,5 +80,5 @@ def tell_of_no_more_files(loop: asyncio.AbstractEventLoop) -> None:
     loop.set_exception_handler(handle)
 
 
-def _tell(told: LimitedLog) -> None:
-    told.tell(logging.ERROR, _SENTENCE, most=1)
+def _tell(limited_log: LimitedLog) -> None:
+    limited_log.tell(logging.ERROR, _SENTENCE, most=1)

@@ -53,12 +53,12 @@ class Port:
     async def take(cls, host: str | None, port: int) -> Self:
         """Reserve that port, or, if it is 0, one that is free on all addresses. Raises OSError, of which
         socket.gaierror is one, and ValueError for a host that no resolver accepts."""
-        found = await _addresses(host, port)
+        infos = await _addresses(host, port)
         for _ in range(_TRIES):
             addresses: list[_Info] = []
             keepers: list[socket.socket] = []
             try:
-                for info in found:
+                for info in infos:
                     keeper = _keeper(info, keepers[0].getsockname()[1] if keepers else port)
                     if keeper is not None:
                         addresses.append(info)
@@ -136,8 +136,8 @@ def needs_resolver(host: str | None) -> bool:
 
 async def _addresses(host: str | None, port: int) -> list[_Info]:
     """Return the addresses of a host, each once."""
-    found = _numeric(host, port)
-    return list(dict.fromkeys(await _resolved(host, port) if found is None else found))
+    infos = _numeric(host, port)
+    return list(dict.fromkeys(await _resolved(host, port) if infos is None else infos))
 
 
 def _numeric(host: str | None, port: int) -> list[_Info] | None:
@@ -156,23 +156,23 @@ async def _resolved(host: str | None, port: int) -> list[_Info]:
     loop = asyncio.get_running_loop()
     resolved: asyncio.Future[list[_Info]] = loop.create_future()
 
-    def end(found: list[_Info], error: Exception | None) -> None:
+    def end(infos: list[_Info], error: Exception | None) -> None:
         if resolved.cancelled():
             return
         if error is None:
-            resolved.set_result(found)
+            resolved.set_result(infos)
         else:
             resolved.set_exception(error)
 
     def resolve() -> None:
-        found: list[_Info] = []
+        infos: list[_Info] = []
         failed: Exception | None = None
         try:
-            found += socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=_PASSIVE)
+            infos += socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=_PASSIVE)
         except Exception as error:
             failed = error
         with suppress(RuntimeError):  # the loop is closed
-            loop.call_soon_threadsafe(end, found, failed)
+            loop.call_soon_threadsafe(end, infos, failed)
 
     try:
         threading.Thread(target=resolve, name=_RESOLVER, daemon=True).start()

@@ -54,63 +54,63 @@ def schema() -> dict[str, Any]:
 def problem(value: object) -> tuple[Path, str] | None:
     """Return the path and the message of the first mistake, or None."""
     mistakes = mistakes_in(value, schema())
-    first = min(mistakes, key=lambda each: (list(map(str, each.path)), each.keyword), default=None)
+    first = min(mistakes, key=lambda mistake: (list(map(str, mistake.path)), mistake.keyword), default=None)
     return None if first is None else _told(first)
 
 
 def mistakes_in(value: object, schema: _Schema, path: Path = ()) -> Iterator[Mistake]:
     """Yield each keyword that the value, or a part of it, violates."""
-    for keyword, asked in schema.items():
+    for keyword, rule in schema.items():
         if keyword in _SAYS_NOTHING:
             continue
-        parts = _parts(value, keyword, asked, schema)
+        parts = _parts(value, keyword, rule, schema)
         if parts is None:
-            if not _complies(value, keyword, asked, schema):
+            if not _complies(value, keyword, rule, schema):
                 yield Mistake(path, keyword, schema, value)
             continue
         for key, part, its_schema in parts:
             yield from mistakes_in(part, its_schema, (*path, *key))
 
 
-def _parts(value: Any, keyword: str, asked: Any, whole: _Schema) -> list[tuple[Path, Any, _Schema]] | None:
+def _parts(value: Any, keyword: str, rule: Any, whole: _Schema) -> list[tuple[Path, Any, _Schema]] | None:
     """Return what the keyword checks by schemas of their own; None if it checks the value itself. Each part comes with
     the keys that lead to it from the value."""
     match keyword:
         case "$ref":
-            return [((), value, schema()["$defs"][asked.removeprefix("#/$defs/")])]
+            return [((), value, schema()["$defs"][rule.removeprefix("#/$defs/")])]
         case "properties":
-            known = asked if isinstance(value, dict) else {}
+            known = rule if isinstance(value, dict) else {}
             return [((key,), value[key], its_schema) for key, its_schema in known.items() if key in value]
-        case "additionalProperties" if isinstance(asked, dict):
+        case "additionalProperties" if isinstance(rule, dict):
             keys = value if isinstance(value, dict) else {}
-            return [((key,), value[key], asked) for key in keys if key not in whole.get("properties", {})]
+            return [((key,), value[key], rule) for key in keys if key not in whole.get("properties", {})]
         case "propertyNames":
-            return [((), key, asked) for key in value] if isinstance(value, dict) else []
+            return [((), key, rule) for key in value] if isinstance(value, dict) else []
         case "items":
-            return [((index,), each, asked) for index, each in enumerate(value)] if isinstance(value, list) else []
+            return [((index,), element, rule) for index, element in enumerate(value)] if isinstance(value, list) else []
     return None
 
 
-def _complies(value: Any, keyword: str, asked: Any, whole: _Schema) -> bool:
+def _complies(value: Any, keyword: str, rule: Any, whole: _Schema) -> bool:
     match keyword:
         case "type":
-            return any(_is_a(value, each) for each in ([asked] if isinstance(asked, str) else asked))
+            return any(_is_a(value, type_name) for type_name in ([rule] if isinstance(rule, str) else rule))
         case "additionalProperties":  # the schema false; other schemas were checked as parts
             return not isinstance(value, dict) or value.keys() <= whole.get("properties", {}).keys()
         case "required":
-            return not isinstance(value, dict) or all(key in value for key in asked)
+            return not isinstance(value, dict) or all(key in value for key in rule)
         case "enum":
-            return value in asked
+            return value in rule
         case "minimum":
-            return not _is_a(value, "number") or value >= asked
+            return not _is_a(value, "number") or value >= rule
         case "exclusiveMinimum":
-            return not _is_a(value, "number") or value > asked
+            return not _is_a(value, "number") or value > rule
         case "maximum":
-            return not _is_a(value, "number") or value <= asked
+            return not _is_a(value, "number") or value <= rule
         case "pattern":
-            return not isinstance(value, str) or re.search(asked, value) is not None
+            return not isinstance(value, str) or re.search(rule, value) is not None
         case "minItems":
-            return not isinstance(value, list) or len(value) >= asked
+            return not isinstance(value, list) or len(value) >= rule
     raise AssertionError(f"no check for {keyword}")
 
 
@@ -131,7 +131,7 @@ def _is_a(value: object, kind: str) -> bool:
 
 def _told(mistake: Mistake) -> tuple[Path, str]:
     path, keyword, value = mistake.path, mistake.keyword, mistake.value
-    asked: Any = mistake.schema[keyword]
+    rule: Any = mistake.schema[keyword]
     name = f"{path[-1]!r}" if path and isinstance(path[-1], str) else "this"
     match keyword:
         case "additionalProperties":
@@ -139,24 +139,24 @@ def _told(mistake: Mistake) -> tuple[Path, str]:
             unknown = next(key for key in value if key not in known)
             return (*path, unknown), f"there is no {str(unknown)!r} here; {did_you_mean(unknown, known)}"
         case "required":
-            missing = next(key for key in asked if key not in value)
+            missing = next(key for key in rule if key not in value)
             return path, f"{missing!r} is missing here"
         case "type":
-            wanted = [asked] if isinstance(asked, str) else asked
-            return path, f"{name} is {' or '.join(_TYPES[each] for each in wanted)}, not {_shown(value)}"
+            wanted = [rule] if isinstance(rule, str) else rule
+            return path, f"{name} is {' or '.join(_TYPES[type_name] for type_name in wanted)}, not {_shown(value)}"
         case "enum":
-            meant = f"; {did_you_mean(value, asked)}" if closest(value, asked) else ""
-            return path, f"{name} is {' or '.join(map(str, asked))}, not {_shown(value)}{meant}"
+            meant = f"; {did_you_mean(value, rule)}" if closest(value, rule) else ""
+            return path, f"{name} is {' or '.join(map(str, rule))}, not {_shown(value)}{meant}"
         case "minimum":
-            return path, f"{name} is {asked} or more, not {value}"
+            return path, f"{name} is {rule} or more, not {value}"
         case "exclusiveMinimum":
-            return path, f"{name} is more than {asked}, not {value}"
+            return path, f"{name} is more than {rule}, not {value}"
         case "maximum":
-            return path, f"{name} is {asked} at most, not {value}"
+            return path, f"{name} is {rule} at most, not {value}"
         case "pattern":
             return (*path, value), f"{value!r} is not {mistake.schema['description']}"
         case "minItems":
-            return path, f"{name} has no items, and needs {asked} at least"
+            return path, f"{name} has no items, and needs {rule} at least"
     raise AssertionError(f"no sentence for {keyword}")
 
 

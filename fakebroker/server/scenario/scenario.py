@@ -95,20 +95,20 @@ class Scenario:
             raise ScenarioError(str(error), source, error.place, None) from None
         if document.value is None:
             document = Document({}, {})
-        found = problem(_with_text_keys(document.value))
-        if found is not None:
-            path, sentence = found
+        mistake = problem(_with_text_keys(document.value))
+        if mistake is not None:
+            path, sentence = mistake
             raise _error(sentence, source, document, path)
         scenario = cls(source, document)
         scenario._faults()
         return scenario
 
     def _faults(self) -> list[Fault | Preset]:
-        found: list[Fault | Preset] = []
+        faults: list[Fault | Preset] = []
         for index, fault in enumerate(self._said.get("faults", ())):
             with self._at("faults", index):
-                found.append(read_preset(fault) if "preset" in fault else Fault.from_json(fault))
-        return found
+                faults.append(read_preset(fault) if "preset" in fault else Fault.from_json(fault))
+        return faults
 
     def arguments_beneath(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Return the arguments, with the given ones in their place. A given number of brokers replaces their ids, and
@@ -194,5 +194,5 @@ def _error(sentence: str, source: str, document: Document, path: Path) -> Scenar
 def _with_text_keys(value: object) -> object:
     """Return the value with text keys, as JSON requires; `racks` has broker ids as keys."""
     if isinstance(value, dict):
-        return {str(key): _with_text_keys(each) for key, each in value.items()}
-    return [_with_text_keys(each) for each in value] if isinstance(value, list) else value
+        return {str(key): _with_text_keys(part) for key, part in value.items()}
+    return [_with_text_keys(part) for part in value] if isinstance(value, list) else value

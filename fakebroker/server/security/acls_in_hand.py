@@ -199,5 +199,5 @@ def filter_of(
 def _code(kind: type[Code], text: str) -> Code:
     """Return the value with this name. UNKNOWN is none."""
     require(STRING, **{kind.__name__: text})
-    names = [each.name for each in kind if each.value]
+    names = [code.name for code in kind if code.value]
     return kind[known_name(text.replace("-", "_"), names, kind.__name__)]

@@ -52,12 +52,12 @@ class ListenerKeys:
         files = {url: _read(url) for url in self._of_files}
         servers = list(self._of_servers.values())
         fetched = await asyncio.gather(*(keys.fetch() for keys in servers), return_exceptions=True)
-        for each in fetched:
-            if isinstance(each, BaseException):
-                raise each
-        for keys, each in zip(servers, fetched, strict=True):
-            assert not isinstance(each, BaseException)
-            keys.use(each)
+        for outcome in fetched:
+            if isinstance(outcome, BaseException):
+                raise outcome
+        for keys, new_keys in zip(servers, fetched, strict=True):
+            assert not isinstance(new_keys, BaseException)
+            keys.use(new_keys)
         self._of_files.update(files)
 
     def read(self, mechanisms: SaslMechanisms, broker_id: int, listener: Listener) -> None:

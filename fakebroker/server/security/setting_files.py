@@ -46,8 +46,8 @@ def _read(path: str | PathLike[str]) -> bytes:
         os.close(descriptor)
 
 
-def _require_file(found: os.stat_result) -> None:
-    if stat.S_ISDIR(found.st_mode):
+def _require_file(status: os.stat_result) -> None:
+    if stat.S_ISDIR(status.st_mode):
         raise OSError("it is a directory")
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         raise OSError("it is a pipe, a socket or a device, and not a file")

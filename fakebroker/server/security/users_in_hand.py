@@ -41,7 +41,7 @@ class Secrets:
         """Raises ValueError for a name or password that is empty or has a NUL, or for a mechanism that has no users."""
         names = _check(user, password, mechanisms)
         self.password = password if plain.MECHANISM in names else None
-        self.scram = {each.number: _credential(each, user, password) for each in _scram(names)}
+        self.scram = {mechanism.number: _credential(mechanism, user, password) for mechanism in _scram(names)}
 
 
 def learn_in_slices(user: str, password: str, mechanisms: Sequence[str] = MECHANISMS_OF_USERS) -> Slices[None]:
@@ -71,12 +71,12 @@ def _scram(names: Sequence[str]) -> list[ScramMechanism]:
 
 
 def _credential(mechanism: ScramMechanism, user: str, password: str) -> ScramCredential:
-    found = _known.get((mechanism.number, user, password))
-    if found is None:
+    credential = _known.get((mechanism.number, user, password))
+    if credential is None:
         salt = _salt(user)
-        found = ScramCredential(MIN_ITERATIONS, salt, salted(mechanism, password, salt, MIN_ITERATIONS))
-        _keep(mechanism, user, password, found)
-    return found
+        credential = ScramCredential(MIN_ITERATIONS, salt, salted(mechanism, password, salt, MIN_ITERATIONS))
+        _keep(mechanism, user, password, credential)
+    return credential
 
 
 def _salt(user: str) -> bytes:

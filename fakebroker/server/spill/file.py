@@ -92,13 +92,13 @@ class SpillFile(Store):
         if run is not None:
             return _slice(run.parts, start, size)
         assert self._file is not None
-        found = b""
-        while len(found) < size:
-            more = os.pread(self._file.fileno(), size - len(found), position + start + len(found))
+        content = b""
+        while len(content) < size:
+            more = os.pread(self._file.fileno(), size - len(content), position + start + len(content))
             if not more:
                 raise OSError(f"the file of old records ends before {position + start + size}")
-            found = found + more if found else more
-        return found
+            content = content + more if content else more
+        return content
 
     def free(self, position: int, size: int) -> None:
         self._freed.append((position, size))
@@ -201,13 +201,13 @@ def _write_all(fileno: int, run: _Run) -> None:
 
 def _slice(parts: Sequence[Part], start: int, size: int) -> bytes:
     """Return `size` bytes of the parts, from `start` on."""
-    found: list[Part] = []
+    slices: list[Part] = []
     for part in parts:
         if size <= 0:
             break
         if start < len(part):
             taken = part[start : start + size]
-            found.append(taken)
+            slices.append(taken)
             size -= len(taken)
         start = max(start - len(part), 0)
-    return b"".join(found)
+    return b"".join(slices)

@@ -266,4 +266,4 @@ def _hosts(names: Iterable[str]) -> tuple[str, ...]:
 
 def _safe(name: str) -> str:
     """Return a name for a file, without what leads out of the folder."""
-    return "".join(each if each.isalnum() or each in _SAFE else "_" for each in name).strip(".") or "client"
+    return "".join(char if char.isalnum() or char in _SAFE else "_" for char in name).strip(".") or "client"

@@ -141,12 +141,12 @@ class Contexts:
 
 def _unusable(identity: Identity, error: OSError | ValueError) -> str:
     """Return what is wrong with a key store that OpenSSL cannot load."""
-    found = identity.chain.read_bytes() if identity.chain.is_file() else b""
+    pem = identity.chain.read_bytes() if identity.chain.is_file() else b""
     for mark, what in ((b"CERTIFICATE-----", "certificate"), (b"PRIVATE KEY-----", "key (append it to the file)")):
-        if mark not in found:
+        if mark not in pem:
             return f"the key store {identity.chain} has no {what}"
     reason = error.reason if isinstance(error, ssl.SSLError) else error
-    if b"ENCRYPTED" in found and (identity.password is None or reason is None):
+    if b"ENCRYPTED" in pem and (identity.password is None or reason is None):
         reason = f"ssl.key.password is {'missing' if identity.password is None else 'wrong'}, and its key is encrypted"
     return f"the key store {identity.chain} cannot be used: {reason}"
 

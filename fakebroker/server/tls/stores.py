@@ -91,7 +91,7 @@ def _pem_of_pkcs12(location: str, content: bytes, password: str | None) -> bytes
     if key is None or certificate is None:
         raise ConfigError(f"the key store {location} has no key with a certificate")
     parts = [key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())]
-    parts += [each.public_bytes(Encoding.PEM) for each in (certificate, *others)]
+    parts += [chain_certificate.public_bytes(Encoding.PEM) for chain_certificate in (certificate, *others)]
     return b"".join(parts)
 
 
@@ -103,7 +103,7 @@ def _certificates_of_pkcs12(location: str, content: bytes, password: str | None)
         store = pkcs12.load_pkcs12(content, _bytes(password))
     except ValueError as error:
         raise ConfigError(f"the trust store {location} cannot be read as PKCS#12: {error}") from None
-    return b"".join(each.certificate.public_bytes(Encoding.PEM) for each in store.additional_certs)
+    return b"".join(entry.certificate.public_bytes(Encoding.PEM) for entry in store.additional_certs)
 
 
 def _refuse_jks(location: str, content: bytes) -> None:

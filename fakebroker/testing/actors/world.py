@@ -65,9 +65,9 @@ class World:
         """Move the leader to an in-sync replica. Moving the leader of a coordinator's topic moves the coordinator."""
         if self.simulation.cluster.metadata.topic(topic) is None:
             return
-        found = self.simulation.partition(topic, partition)
-        if found.leader_id >= 0:
-            in_sync = sorted(found.isr)
+        target = self.simulation.partition(topic, partition)
+        if target.leader_id >= 0:
+            in_sync = sorted(target.isr)
             with suppress(KafkaError):
                 self.simulation.move_leader(in_sync[which % len(in_sync)], topic, partition)
         self.act()
@@ -78,7 +78,7 @@ class World:
         self.act()
         while self.now_ms < end_ms:
             times = [self.simulation.next_event_ms(), *(actor.next_wake_ms() for actor in self.actors)]
-            at_ms = min([each for each in times if each is not None], default=end_ms)
+            at_ms = min([time_ms for time_ms in times if time_ms is not None], default=end_ms)
             self.simulation.run_until(min(max(at_ms, self.now_ms + (at_ms < self.now_ms)), end_ms))
             self.act()
 

@@ -35,8 +35,8 @@ def every_failure(
         test(kafka)
         healthy_s = monotonic() - began
         events = list(kafka.journal)
-    found = points_of(events)
-    points = sample(found, most)
+    all_points = points_of(events)
+    points = sample(all_points, most)
     is_judged = not check_history(events)
     tried: list[Tried] = []
     with _bar(len(points), progress) as step:
@@ -45,7 +45,7 @@ def every_failure(
                 break
             tried.append(_try(test, point, arguments, limit_s(healthy_s), is_judged))
             step()
-    return Survey(tried, len(found) - len(tried))
+    return Survey(tried, len(all_points) - len(tried))
 
 
 def _try(test: Test, point: Point, arguments: dict[str, Any], seconds: float, is_judged: bool) -> Tried:

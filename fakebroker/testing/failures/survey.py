@@ -42,26 +42,26 @@ class Survey:
     @property
     def failed(self) -> list[Tried]:
         """Return the points that the test did not survive."""
-        return [each for each in self.tried if each.outcome == FAILED]
+        return [tried for tried in self.tried if tried.outcome == FAILED]
 
     def summary(self) -> str:
         """Return the counts as one line."""
-        counts = Counter(each.outcome for each in self.tried)
-        told = ", ".join(
+        counts = Counter(tried.outcome for tried in self.tried)
+        counted = ", ".join(
             f"{counts[outcome]} {outcome}" for outcome in (SURVIVED, FAILED, NOT_REACHED) if counts[outcome]
         )
         rest = f"; {self.left_out} more were left out" if self.left_out else ""
-        return f"{len(self.tried)} points of failure: {told or 'none'}{rest}"
+        return f"{len(self.tried)} points of failure: {counted or 'none'}{rest}"
 
     def lines(self, command: str = "") -> Iterator[str]:
         """Return the summary, and each failed point with its reason and how to reproduce it: an option of `command`, or
         the fault."""
         yield self.summary()
-        for each in self.failed:
+        for tried in self.failed:
             yield ""
-            yield f"{each.point.text}"
-            yield f"    {each.reason}"
-            yield f"    {command} {each.point.option}" if command else f"    {each.point.spec}"
+            yield f"{tried.point.text}"
+            yield f"    {tried.reason}"
+            yield f"    {command} {tried.point.option}" if command else f"    {tried.point.spec}"
 
     def __str__(self) -> str:
         return "\n".join(self.lines())

@@ -70,12 +70,12 @@ class ConsumerGroupMember(SimulatedConsumer):
             self.generation = answer.member_epoch
             self._confirmed()
             if answer.assignment is not None:
-                told = [
+                assigned = [
                     (self.topic, index) for topic in answer.assignment.topic_partitions for index in topic.partitions
                 ]
-                self._told(told)
-                if set(told) != set(self.owned):
-                    self._target = told
+                self._told(assigned)
+                if set(assigned) != set(self.owned):
+                    self._target = assigned
 
     def _lose_everything(self) -> None:
         self.generation, self._target = -1, None

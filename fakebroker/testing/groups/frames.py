@@ -59,7 +59,7 @@ def consumer_heartbeat(
         "member_epoch": epoch,
         "rebalance_timeout": timedelta(milliseconds=rebalance_ms if joins else -1),
         "subscribed_topic_names": (topic,) if joins else None,
-        "topic_partitions": [{"topic_id": each, "partitions": tuple(parts)} for each, parts in owned.items()],
+        "topic_partitions": [{"topic_id": topic_id, "partitions": tuple(parts)} for topic_id, parts in owned.items()],
     }
     return _FRAMES.request(CONSUMER_BEAT, number, values)
 

@@ -100,7 +100,7 @@ class GroupHistory:
         partition = self._of(place)
         least = partition.acknowledged
         if committed is not None:
-            tried = {each for _, each in partition.tried}
+            tried = {requested for _, requested in partition.tried}
             if least is not None and committed not in {least, *tried}:
                 what = f"{member} is told that {committed} is committed, and {least} was acknowledged"
                 self._add(COMMIT_LOST, place, committed, what)
@@ -144,7 +144,7 @@ class GroupHistory:
         if number < partition.acknowledged_as:
             return  # an older request with a late response: it may apply before or after the acknowledged one
         partition.acknowledged, partition.acknowledged_as = offset, number
-        partition.tried = {each for each in partition.tried if each[0] != member}  # its earlier ones are settled
+        partition.tried = {commit for commit in partition.tried if commit[0] != member}  # its earlier ones are settled
 
     def refused(self, member: str, place: Place, offset: int) -> None:
         """Report a commit that failed for good: the member was fenced, or its generation is over."""
@@ -171,13 +171,13 @@ class GroupHistory:
             if isinstance(event, WatermarkMoved | LeaderChanged):
                 place = event.topic, event.partition
                 highest[place] = max(highest.get(place, 0), event.high_watermark)
-        found = []
+        findings = []
         for place, partition in self._partitions.items():
             if partition.highest_read >= highest.get(place, 0):
                 what = f"{place[0]}-{place[1]} was read to {partition.highest_read}"
                 what += f", the watermark is {highest.get(place, 0)}"
-                found.append(Finding(ABOVE_WATERMARK, *place, partition.highest_read, what))
-        return found
+                findings.append(Finding(ABOVE_WATERMARK, *place, partition.highest_read, what))
+        return findings
 
     def _of(self, place: Place) -> _Partition:
         return self._partitions.setdefault(place, _Partition())

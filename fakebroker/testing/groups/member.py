@@ -114,12 +114,12 @@ class SimulatedConsumer:
         """Return when the consumer next has something to do by itself."""
         if not self.is_alive or self.is_paused:
             return None
-        times = [each.gives_up_ms for each in (self._asking, self._fetching) if each.gives_up_ms is not None]
+        times = [asking.gives_up_ms for asking in (self._asking, self._fetching) if asking.gives_up_ms is not None]
         if self._asking.is_idle:
             times += [self._not_before_ms, self._beat_ms, *([self._commit_ms] if self.dirty else [])]
         if self._fetching.is_idle and self.positions:
             times.append(self._fetch_not_before_ms)
-        return min((each for each in times if each > self._now_ms), default=None)
+        return min((time_ms for time_ms in times if time_ms > self._now_ms), default=None)
 
     # Overridden by each protocol.
 
@@ -215,7 +215,7 @@ class SimulatedConsumer:
         self._to_coordinator(frames.COMMIT, frame)
 
     def _on_committed(self, answer: Any) -> None:
-        asked = self._committing
+        requested = self._committing
         errors = {
             (topic.name, part.partition_index): int(part.error_code)
             for topic in answer.topics
@@ -223,9 +223,9 @@ class SimulatedConsumer:
         }
         for place, error in errors.items():
             if error == _NONE:
-                self._history.committed(self.name, place, asked.pop(place), self.generation)
+                self._history.committed(self.name, place, requested.pop(place), self.generation)
             elif error in (ILLEGAL_GENERATION, UNKNOWN_MEMBER, REBALANCING, STALE_EPOCH):
-                self._history.refused(self.name, place, asked[place])
+                self._history.refused(self.name, place, requested[place])
         self._commit_again()
         self._on_commit_errors(set(errors.values()) - {_NONE})
 
@@ -252,9 +252,9 @@ class SimulatedConsumer:
                 if part.error_code != _NONE:
                     self._back_off()
                 elif place in self.owned:
-                    told = int(part.committed_offset)
-                    self.positions[place] = max(told, 0)
-                    self._history.resumes(self.name, place, max(told, 0), told)
+                    committed = int(part.committed_offset)
+                    self.positions[place] = max(committed, 0)
+                    self._history.resumes(self.name, place, max(committed, 0), committed)
 
     def _fetch(self) -> bool:
         if not self.positions or self._wants_to_join() or self._is_leaving:

@@ -131,8 +131,8 @@ class GroupWorld(World):
         began_ms = self.now_ms
         while not self.is_settled:
             if self.now_ms - began_ms >= SETTLES_MS:
-                told = [(each.name, each.generation, each.owned, each.positions) for each in self.alive]
-                self.history.unsettled(f"not settled {SETTLES_MS} ms after the faults ended: {told}")
+                members = [(member.name, member.generation, member.owned, member.positions) for member in self.alive]
+                self.history.unsettled(f"not settled {SETTLES_MS} ms after the faults ended: {members}")
                 break
             self.advance(BACKOFF_MS)
         return self.now_ms - began_ms

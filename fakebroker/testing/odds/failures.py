@@ -39,7 +39,9 @@ class Failures:
         self._model = model
         self._on_change = on_change
         self._tell = tell
-        self._random = {each: Random(f"failures of broker {each} in {seed}") for each in range(1, model.brokers + 1)}
+        self._random = {
+            broker_id: Random(f"failures of broker {broker_id} in {seed}") for broker_id in range(1, model.brokers + 1)
+        }
         self._turns = dict.fromkeys(self._random, 0)  # by broker, the number of failures and repairs
         self._down: set[int] = set()
         self._is_over = False
@@ -74,8 +76,8 @@ class Failures:
     def _fail(self, broker_id: int) -> None:
         others = self._random.keys() - self._down - {broker_id}
         is_together = self._random[broker_id].random() < self._model.together
-        for each in (broker_id, *sorted(others)) if is_together else (broker_id,):
-            self._kill(each)
+        for failing_id in (broker_id, *sorted(others)) if is_together else (broker_id,):
+            self._kill(failing_id)
 
     def _kill(self, broker_id: int) -> None:
         simulation, model = self._around.simulation, self._model

@@ -24,7 +24,7 @@ class Story:
         simulation.cluster.probe.listen(self._hear, IsrChanged, LeaderChanged)
 
     def lines(self) -> list[str]:
-        lines = [f"{clock(ms)} {what}" for ms, what in sorted(self._told, key=lambda told: told[0])]
+        lines = [f"{clock(ms)} {what}" for ms, what in sorted(self._told, key=lambda entry: entry[0])]
         return [*lines, f"and {self._untold:,} records more are lost"] if self._untold else lines
 
     def tell(self, what: str) -> None:

@@ -82,7 +82,7 @@ class Tally:
     def lost(self, logs: Iterable[Sequence[int]]) -> list[int]:
         """Return the numbers of the lost records."""
         there = {number for log in logs for number in log}
-        return [number for number, told in enumerate(self.told) if told == _ACKNOWLEDGED and number not in there]
+        return [number for number, outcome in enumerate(self.told) if outcome == _ACKNOWLEDGED and number not in there]
 
     def count(self, logs: Sequence[Sequence[int]]) -> Counts:
         """Count by the logs of all partitions, given as the numbers of their records."""

@@ -178,7 +178,7 @@ class Trial:
 
     def _read(self, index: int) -> list[int]:
         """Return the numbers of a partition's records, in the order of its log."""
-        partition, found = self.partitions[index], list[int]()
+        partition, numbers = self.partitions[index], list[int]()
         client = self.simulation.connect(partition.leader_id)
         offset = 0
         while offset < partition.high_watermark:
@@ -187,9 +187,9 @@ class Trial:
             batches = batches_in(answer.records)
             assert not answer.error, answer.error
             assert batches, f"offset {offset} cannot be fetched"
-            found += [int(value) for batch in batches for value in batch.values]
+            numbers += [int(value) for batch in batches for value in batch.values]
             offset = batches[-1].last + 1
-        return found
+        return numbers
 
     def _tell_lost(self) -> None:
         if self._story is not None:

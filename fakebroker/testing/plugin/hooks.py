@@ -105,8 +105,8 @@ def _cluster(request: pytest.FixtureRequest, usual: dict[str, Any]) -> Iterator[
     if mistake:
         said = "@pytest.mark.kafka" if item.get_closest_marker("kafka") else "pytest's settings"
         pytest.fail(f"{said} for {item.nodeid}: {mistake}", pytrace=False)
-    if TRIAL not in item.stash and (found := trials.found(trial)):
-        pytest.fail(found, pytrace=False)
+    if TRIAL not in item.stash and (failure := trials.found(trial)):
+        pytest.fail(failure, pytrace=False)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -118,11 +118,11 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     if kafka is not None and not item.stash[_ALLOWS_UNFIRED]:
         unfired = [fault for fault in kafka.faults.unfired() if fault.fault is not trials.injected(item)]
         if unfired:
-            told = "\n".join(
-                f"{each.fault} (it {each.problem or f'matched {each.matches} requests'})" for each in unfired
+            listing = "\n".join(
+                f"{handle.fault} (it {handle.problem or f'matched {handle.matches} requests'})" for handle in unfired
             )
-            verb = "could not act" if all(each.problem for each in unfired) else "never fired"
-            pytest.fail(f'{verb}, and so tested nothing (unfired="allowed" allows that):\n{told}', pytrace=False)
+            verb = "could not act" if all(handle.problem for handle in unfired) else "never fired"
+            pytest.fail(f'{verb}, and so tested nothing (unfired="allowed" allows that):\n{listing}', pytrace=False)
     return result
 
 
@@ -163,14 +163,14 @@ def _clusters(item: pytest.Item) -> dict[str, FakeCluster]:
     server = sys.modules.get("fakebroker.server.fake_cluster")
     if server is None:  # no cluster was created
         return {}
-    found: dict[str, FakeCluster] = {}
+    clusters: dict[str, FakeCluster] = {}
     for name, value in getattr(item, "funcargs", {}).items():
-        if isinstance(value, server.FakeCluster) and value not in found.values():
-            found[name] = value
+        if isinstance(value, server.FakeCluster) and value not in clusters.values():
+            clusters[name] = value
     kafka = item.stash.get(_CLUSTER, None)
-    if kafka is not None and kafka not in found.values():
-        found["kafka_cluster"] = kafka
-    return found
+    if kafka is not None and kafka not in clusters.values():
+        clusters["kafka_cluster"] = kafka
+    return clusters
 
 
 def _tell(item: pytest.Item, made_report: pytest.TestReport, name: str, kafka: FakeCluster) -> None:

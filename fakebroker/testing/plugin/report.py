@@ -30,10 +30,10 @@ def sections(kafka: FakeCluster, name: str) -> list[tuple[str, str]]:
     events = _events(kafka)
     if not events:
         return []
-    found = [(f"kafka journal of {name}", _tail(events, kafka.journal.dropped))]
+    parts = [(f"kafka journal of {name}", _tail(events, kafka.journal.dropped))]
     if waiting := in_flight(events):
-        found.append((f"kafka requests in flight of {name}", "\n".join(waiting)))
-    return found
+        parts.append((f"kafka requests in flight of {name}", "\n".join(waiting)))
+    return parts
 
 
 def write_journal(kafka: FakeCluster, folder: Path, test: str) -> Path:
@@ -82,14 +82,14 @@ def _fields(event: Event) -> str:
 
 def _item(value: object) -> str:
     if isinstance(value, tuple):
-        return "-".join(map(str, value[:2])) + "".join(f" {each}" for each in value[2:])
+        return "-".join(map(str, value[:2])) + "".join(f" {part}" for part in value[2:])
     return str(value)
 
 
 def in_flight(events: Iterable[Event]) -> list[str]:
     """Return a line for each request without a response on an open connection."""
     requests: dict[int, Request] = {}
-    asked: dict[int, str] = {}
+    details: dict[int, str] = {}
     last_ms = 0
     for event in events:
         last_ms = max(last_ms, event.mono_ms)
@@ -98,18 +98,20 @@ def in_flight(events: Iterable[Event]) -> list[str]:
         elif isinstance(event, Answer):
             requests.pop(event.request, None)
         elif isinstance(event, ConnectionClosed):
-            requests = {number: each for number, each in requests.items() if each.connection != event.connection}
+            requests = {
+                number: request for number, request in requests.items() if request.connection != event.connection
+            }
         elif isinstance(event, BrokerStopped | BrokerKilled):
-            requests = {number: each for number, each in requests.items() if each.broker != event.broker}
+            requests = {number: request for number, request in requests.items() if request.broker != event.broker}
         elif isinstance(event, Produce):
             to = ", ".join(f"{topic}-{partition}" for topic, partition in event.partitions)
-            asked[event.request] = f" acks={event.acks} to {to}"
+            details[event.request] = f" acks={event.acks} to {to}"
         elif isinstance(event, Parked):
-            asked[event.request] = f"{asked.get(event.request, '')}, waits for at most {event.timeout_ms} ms"
+            details[event.request] = f"{details.get(event.request, '')}, waits for at most {event.timeout_ms} ms"
         elif isinstance(event, Completed | Expired):
-            asked[event.request] = f"{asked.get(event.request, '')}, is over"
+            details[event.request] = f"{details.get(event.request, '')}, is over"
     return [
-        f"request {each.request}: {each.api} v{each.version} of {each.client_id!r} at broker {each.broker}"
-        f"{asked.get(each.request, '')}; for {last_ms - each.mono_ms} ms"
-        for each in requests.values()
+        f"request {request.request}: {request.api} v{request.version} of {request.client_id!r} "
+        f"at broker {request.broker}{details.get(request.request, '')}; for {last_ms - request.mono_ms} ms"
+        for request in requests.values()
     ]

@@ -160,8 +160,8 @@ def _survey(item: pytest.Item, reports: Sequence[pytest.TestReport], healthy: Tr
     from fakebroker.testing.history import check_history
 
     option = item.config.getoption
-    found = points_of(healthy.events)
-    points = sample(found, option("kafka_failures_most"))
+    all_points = points_of(healthy.events)
+    points = sample(all_points, option("kafka_failures_most"))
     is_judged = not check_history(healthy.events)
     ends_at = monotonic() + option("kafka_failures_seconds")
     tried = []
@@ -175,7 +175,7 @@ def _survey(item: pytest.Item, reports: Sequence[pytest.TestReport], healthy: Tr
             _forget_what_was_left()
         tried.append(judged(point, trial.hits, reason, trial.events if is_judged else ()))
     _draw(item, 0, 0, None)
-    survey = Survey(tried, len(found) - len(tried))
+    survey = Survey(tried, len(all_points) - len(tried))
     [call] = [report for report in reports if report.when == "call"]
     if survey.failed:
         call.outcome = "failed"
@@ -186,16 +186,16 @@ def _survey(item: pytest.Item, reports: Sequence[pytest.TestReport], healthy: Tr
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Print a line for each test."""
     reports = [report for kind in terminalreporter.stats.values() for report in kind]
-    told = [
+    lines = [
         f"{report.nodeid}: {value}"
         for report in reports
         if isinstance(report, pytest.TestReport) and report.when == "call"
         for name, value in report.user_properties
         if name == _PROPERTY
     ]
-    if told:
+    if lines:
         terminalreporter.section("kafka: every failure")
-        for line in told:
+        for line in lines:
             terminalreporter.write_line(line)
 
 

@@ -117,7 +117,7 @@ class ProducerHistory:
                         f"into {place[0]}-{place[1]} than it looks at: write smaller batches"
                     )
                 lives[-1][place] = Log(
-                    {offset: Standing(each.fingerprint, each.is_compared) for offset, each in log.records.items()}
+                    {offset: Standing(record.fingerprint, record.is_compared) for offset, record in log.records.items()}
                 )
         return self.check_logs(lives, kinds)
 
@@ -125,9 +125,9 @@ class ProducerHistory:
         """Return the findings, by all records that a consumer has read (`read_uncommitted`) from the beginning to the
         end."""
         logs: dict[_Place, dict[int, Standing]] = {}
-        for each in records:
-            said = fingerprint(Record(each.key, each.value, each.headers))
-            logs.setdefault((each.topic, each.partition), {})[each.offset] = Standing(said)
+        for record in records:
+            said = fingerprint(Record(record.key, record.value, record.headers))
+            logs.setdefault((record.topic, record.partition), {})[record.offset] = Standing(said)
         return self.check_logs([{place: Log(log, min(log)) for place, log in logs.items()}], kinds)
 
     def check_logs(
@@ -141,8 +141,8 @@ class ProducerHistory:
         check = _Check(self.calls, list(lives))
         check.run()
         return sorted(
-            (each for each in check.findings if each.kind in kinds),
-            key=lambda each: (each.topic, each.partition, each.offset, PRODUCER_KINDS.index(each.kind)),
+            (finding for finding in check.findings if finding.kind in kinds),
+            key=lambda finding: (finding.topic, finding.partition, finding.offset, PRODUCER_KINDS.index(finding.kind)),
         )
 
 
@@ -159,10 +159,10 @@ class _Check:
             for (topic, partition), log in sorted(life.items()):
                 if log.start:
                     self.is_cut.add(topic)
-                for offset, each in sorted(log.records.items()):
-                    if (topic, each.fingerprint) in self.calls:
-                        copy = _Copy(number, partition, offset, each.is_compared)
-                        self.copies.setdefault((topic, each.fingerprint), []).append(copy)
+                for offset, record in sorted(log.records.items()):
+                    if (topic, record.fingerprint) in self.calls:
+                        copy = _Copy(number, partition, offset, record.is_compared)
+                        self.copies.setdefault((topic, record.fingerprint), []).append(copy)
 
     def run(self) -> None:
         for what, calls in self.calls.items():
@@ -181,8 +181,8 @@ class _Check:
         self.findings.append(Finding(kind, call.topic, partition, offset, f"{where}: {call.shown}: {what}"))
 
     def _judge_acknowledged(self, calls: list[Call], copies: list[_Copy]) -> None:
-        told = [call for call in calls if call.outcome is Outcome.OK]
-        missed = [call for call in told if call.offset >= 0]
+        acknowledged = [call for call in calls if call.outcome is Outcome.OK]
+        missed = [call for call in acknowledged if call.offset >= 0]
         claimed: set[_Copy] = set()
         for call in list(missed):
             here = [copy for copy in copies if (copy.partition, copy.offset) == (call.partition, call.offset)]
@@ -192,7 +192,7 @@ class _Check:
             elif self._is_deleted(call):
                 missed.remove(call)
         if not copies and calls[0].topic not in self.is_cut:
-            missed += [call for call in told if call.offset < 0]
+            missed += [call for call in acknowledged if call.offset < 0]
         elsewhere = [copy for copy in copies if copy not in claimed]
         for call in missed:
             said = f"client {call.client!r} was told that it stands here"
@@ -229,20 +229,20 @@ class _Check:
         for copy in copies:
             one = first.setdefault(copy.life, copy)
             if one is not copy:
-                asked = "once" if len(calls) == 1 else f"{len(calls)} times"
+                times = "once" if len(calls) == 1 else f"{len(calls)} times"
                 where = f"offset {one.offset}" + (f" of partition {one.partition}" * (one.partition != copy.partition))
-                what = f"it stands at {where} as well; client {calls[0].client!r} was asked for it {asked}"
+                what = f"it stands at {where} as well; client {calls[0].client!r} was asked for it {times}"
                 self._add(DUPLICATE, calls[0], copy.partition, copy.offset, what)
 
     def _judge_order(self, life: int, place: _Place, log: Log) -> None:
         """Judge the order by the first place of each record: a later copy is a duplicate, not reordered."""
         latest: dict[str, tuple[Call, int]] = {}  # client -> its last call so far, and the offset
         placed: set[str] = set()
-        for offset, each in sorted(log.records.items()):
-            calls = [call for call in self.calls.get((place[0], each.fingerprint), ()) if call.may_have_written]
-            if not calls or not each.is_compared or each.fingerprint in placed:
+        for offset, record in sorted(log.records.items()):
+            calls = [call for call in self.calls.get((place[0], record.fingerprint), ()) if call.may_have_written]
+            if not calls or not record.is_compared or record.fingerprint in placed:
                 continue
-            placed.add(each.fingerprint)
+            placed.add(record.fingerprint)
             client = calls[0].client
             if any(call.client != client for call in calls):
                 continue  # several clients: the order is unknown

@@ -176,11 +176,11 @@ class RebuiltLogs:
     def _answer(self, event: Answer) -> None:
         if event.outcome != "sent":
             return  # the client got no response
-        for told in event.partitions:
-            found = self.appended.get((event.request, told.topic, told.partition))
-            if found is not None and told.error == NO_ERROR:
+        for answered in event.partitions:
+            appended = self.appended.get((event.request, answered.topic, answered.partition))
+            if appended is not None and answered.error == NO_ERROR:
                 acks = self.acks[event.request]
-                append, log = found
+                append, log = appended
                 if append.is_duplicate:
                     self._judge_likeness(append, log)
                 for offset in range(append.base_offset, append.last_offset + 1):
@@ -193,9 +193,9 @@ class RebuiltLogs:
             there = log.records.get(offset) or (beneath.get(offset) if offset < log.begins else None)
             if there is not None and there.fingerprint != fingerprint:
                 client = self.clients.get(append.request, "")
-                told = _was_told(there._replace(client=client, request=append.request), self.acks[append.request])
+                claim = _was_told(there._replace(client=client, request=append.request), self.acks[append.request])
                 what = (
-                    f"{told}, and the record that stands there is another one, of request {there.request}: the broker "
+                    f"{claim}, and the record that stands there is another one, of request {there.request}: the broker "
                     f"took the batch for that one's duplicate, by its producer id {append.producer_id}, epoch "
                     f"{append.producer_epoch} and sequence {append.base_sequence}"
                 )
@@ -208,7 +208,7 @@ class RebuiltLogs:
             return
         if log.aside:  # a stale leader continued while no other broker led; the new leader may have its records
             whose = (
-                event.leader if event.leader in log.aside else max(log.aside, key=lambda each: log.aside[each].epoch)
+                event.leader if event.leader in log.aside else max(log.aside, key=lambda stale: log.aside[stale].epoch)
             )
             aside = log.aside[whose]
             for offset in range(log.end, min(aside.end, event.log_end_offset)):
@@ -252,8 +252,8 @@ class RebuiltLogs:
         aside = log.aside.pop(broker, None) or Log()
         for offset, record in sorted(aside.records.items()):
             if offset in aside.told:
-                told = _was_told(record, aside.told[offset])
-                what = f"{told}, by broker {broker}, which did not know that it led no more"
+                claim = _was_told(record, aside.told[offset])
+                what = f"{claim}, by broker {broker}, which did not know that it led no more"
                 self.add(LOST, topic, partition, offset, what)
 
 

@@ -33,8 +33,8 @@ _CODES: Final = frozenset(int(code) for code in ErrorCode)
 def recorded(producer: Any, history: ProducerHistory, client: str = "") -> Any:
     """Return a producer that reports its records and outcomes to the history, under this client name or a generated
     one. Raises TypeError if it is none of the three."""
-    for each in type(producer).__mro__:
-        wrapper = _WRAPPERS.get(each.__module__.partition(".")[0], {}).get(each.__name__)
+    for base in type(producer).__mro__:
+        wrapper = _WRAPPERS.get(base.__module__.partition(".")[0], {}).get(base.__name__)
         if wrapper is not None:
             history.producers += 1
             return wrapper(producer, history, client or f"producer {history.producers}")
@@ -83,7 +83,7 @@ class _Confluent(_Recorded):
     ) -> None:
         call, theirs = self._invokes(topic, value, key, headers), on_delivery or callback
 
-        def told(error: Any, message: Any) -> None:
+        def delivered(error: Any, message: Any) -> None:
             if error is not None:
                 call.failed(error.name(), _MANY)
             else:
@@ -93,7 +93,7 @@ class _Confluent(_Recorded):
 
         with _Sending(call):
             self._producer.produce(
-                topic, value, key, partition, on_delivery=told, timestamp=timestamp, headers=headers or []
+                topic, value, key, partition, on_delivery=delivered, timestamp=timestamp, headers=headers or []
             )
 
 
@@ -121,7 +121,7 @@ class _KafkaPython(_Recorded):
         if self._producer.config.get("acks") == 0:
             call.unknown(_NOT_TOLD)  # the offset of the future is made up
             return future
-        future.add_callback(lambda found: _acknowledged(call, found.partition, found.offset))
+        future.add_callback(lambda metadata: _acknowledged(call, metadata.partition, metadata.offset))
         future.add_errback(lambda error: call.failed(_name(error), tries))
         return future
 
@@ -147,7 +147,7 @@ class _Aiokafka(_Recorded):
         with _Sending(call):
             future: asyncio.Future[Any] = await self._producer.send(topic, value, key, partition, timestamp_ms, headers)
 
-        def told(done: asyncio.Future[Any]) -> None:
+        def finished(done: asyncio.Future[Any]) -> None:
             if done.cancelled():
                 call.unknown("cancelled")
                 return
@@ -159,7 +159,7 @@ class _Aiokafka(_Recorded):
             else:
                 _acknowledged(call, done.result().partition, done.result().offset)
 
-        future.add_done_callback(told)
+        future.add_done_callback(finished)
         return future
 
     async def send_and_wait(self, topic: str, *arguments: Any, **named: Any) -> Any:

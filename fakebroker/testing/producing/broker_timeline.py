@@ -19,23 +19,23 @@ from fakebroker.testing.producing.timeline import TimelineStep
 _OF_A_PARTITION = events.WatermarkMoved | events.IsrChanged | events.LeaderChanged
 
 
-def steps_of_request(told: Iterable[events.Event], request: int) -> list[TimelineStep]:
+def steps_of_request(journal: Iterable[events.Event], request: int) -> list[TimelineStep]:
     """Return the steps of a request, by its number in the journal."""
-    asked: events.Request | None = None
+    request_event: events.Request | None = None
     partitions: tuple[tuple[str, int], ...] = ()
     steps: list[TimelineStep] = []
     watermarks: dict[tuple[str, int], TimelineStep] = {}  # since the last other step; the last one of each partition
-    for event in told:
-        if asked is None:  # most of the journal, so this comes first
+    for event in journal:
+        if request_event is None:  # most of the journal, so this comes first
             if type(event) is not events.Request or event.request != request:
                 continue
-            asked = event
+            request_event = event
         is_of_partition = isinstance(event, _OF_A_PARTITION) and (event.topic, event.partition) in partitions
         if is_of_partition and isinstance(event, events.WatermarkMoved):
             watermarks.pop((event.topic, event.partition), None)
-            watermarks[event.topic, event.partition] = _step(event, asked)
+            watermarks[event.topic, event.partition] = _step(event, request_event)
         elif is_of_partition or request_of(event) == request:
-            steps += [*watermarks.values(), _step(event, asked)]
+            steps += [*watermarks.values(), _step(event, request_event)]
             watermarks.clear()
         if isinstance(event, events.Produce) and event.request == request:
             partitions = event.partitions
@@ -47,20 +47,20 @@ def steps_of_request(told: Iterable[events.Event], request: int) -> list[Timelin
     return steps
 
 
-def steps_of_offset(told: Sequence[events.Event], topic: str, partition: int, offset: int) -> list[TimelineStep]:
+def steps_of_offset(journal: Sequence[events.Event], topic: str, partition: int, offset: int) -> list[TimelineStep]:
     """Return the steps of the request that wrote this offset, the last one if there are several."""
-    for event in reversed(told):
+    for event in reversed(journal):
         if (
             isinstance(event, events.Append)
             and (event.topic, event.partition, event.error) == (topic, partition, events.NO_ERROR)
             and not event.is_duplicate
             and event.base_offset <= offset <= event.last_offset
         ):
-            return steps_of_request(told, event.request)
+            return steps_of_request(journal, event.request)
     raise ValueError(f"the journal has no request that wrote offset {offset} of {topic}-{partition}")
 
 
-def _step(event: events.Event, asked: events.Request) -> TimelineStep:
-    elapsed_ms = event.mono_ms - asked.received_mono_ms
-    where = f"broker {asked.broker}"
-    return TimelineStep(elapsed_ms, event.mono_ms, event.wall_ms, where, asked.correlation_id, told_of(event), event)
+def _step(event: events.Event, request: events.Request) -> TimelineStep:
+    elapsed_ms = event.mono_ms - request.received_mono_ms
+    where = f"broker {request.broker}"
+    return TimelineStep(elapsed_ms, event.mono_ms, event.wall_ms, where, request.correlation_id, told_of(event), event)

@@ -39,17 +39,17 @@ class Drawing:
         self._throttles: dict[int, Row] = {}
         self._asked: dict[int, tuple[str, int]] = {}
         events = [step.event for step in steps]
-        appended = (each for each in events if isinstance(each, told.RecordAppended))
-        self._has_partitions = len({(each.topic, each.partition) for each in appended}) > 1
-        self._has_producers = len({each.producer for each in events if isinstance(each, told.RequestSent)}) > 1
+        appended = (event for event in events if isinstance(event, told.RecordAppended))
+        self._has_partitions = len({(event.topic, event.partition) for event in appended}) > 1
+        self._has_producers = len({event.producer for event in events if isinstance(event, told.RequestSent)}) > 1
         for step in steps:
             self._take(step)
         self._finish()
 
     @property
     def groups(self) -> list[Group]:
-        found = [group for group in self._groups.values() if group.rows or group.down]
-        return sorted(found, key=lambda group: (group.is_broker, group.name if group.is_broker else ""))
+        shown = [group for group in self._groups.values() if group.rows or group.down]
+        return sorted(shown, key=lambda group: (group.is_broker, group.name if group.is_broker else ""))
 
     def _group(self, name: str, is_broker: bool) -> Group:
         return self._groups.setdefault(name, Group(name, is_broker))
@@ -204,8 +204,8 @@ class Drawing:
             self.arrows.append(Arrow(batch, at_ms, row, at_ms, OPEN))
 
     def _batches_of(self, event: told.RequestSent) -> list[Row]:
-        found = ((event.producer, batch) for batch in event.batches)
-        return [self._batches[key] for key in found if key in self._batches and key not in self._ended]
+        keys = ((event.producer, batch) for batch in event.batches)
+        return [self._batches[key] for key in keys if key in self._batches and key not in self._ended]
 
     def _handled(self, event: heard.Request, at_ms: int) -> None:
         self._clients[event.connection] = event.client_id or ""
@@ -237,8 +237,8 @@ class Drawing:
 
     def _key_of(self, event: heard.Request) -> tuple[str, int] | None:
         for key, sent in self._sent.items():
-            asked = sent.client_id, sent.node, sent.correlation_id
-            if asked == (event.client_id, event.broker, event.correlation_id):
+            identity = sent.client_id, sent.node, sent.correlation_id
+            if identity == (event.client_id, event.broker, event.correlation_id):
                 return key
         return None
 

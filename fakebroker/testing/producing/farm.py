@@ -118,10 +118,10 @@ class Farm:
 
     def outcomes(self) -> Counter[str]:
         """Return the number of records by the name of their error."""
-        found: Counter[str] = Counter()
+        counts: Counter[str] = Counter()
         for watch in self.watches:
-            found.update(watch.outcomes)
-        return found
+            counts.update(watch.outcomes)
+        return counts
 
     # Time.
 
@@ -151,11 +151,11 @@ class Farm:
         kind = KINDS[at % len(KINDS)]
         config = ProducerConfig("4.3", {"client.id": f"producer-{at}", "buffer.memory": _MEMORY} | kind.settings)
 
-        def told(number: int, partition: int, offset: int, error: str) -> None:
+        def journal_outcome(number: int, partition: int, offset: int, error: str) -> None:
             elapsed_ms = self.simulation.elapsed_ms
             self.journal.tell(elapsed_ms, f"record {number} of producer {at}: {error} {partition} {offset}")
 
-        watch = ProducerWatch(config, told)
+        watch = ProducerWatch(config, journal_outcome)
         journal = None
         if self._with_decisions:
             journal = self.around.new_journal(config, size=0, on_event=self.journal.decided)

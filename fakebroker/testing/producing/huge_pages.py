@@ -46,7 +46,7 @@ def ask_for_huge_pages() -> int:
 def own_ranges(smaps: Iterable[str]) -> list[tuple[int, int]]:
     """Return the writable, mostly resident memory ranges of this process: first address and end. Adjacent ranges are
     merged."""
-    found: list[tuple[int, int]] = []
+    ranges: list[tuple[int, int]] = []
     start = end = 0
     for line in smaps:
         words = line.split()
@@ -55,10 +55,10 @@ def own_ranges(smaps: Iterable[str]) -> list[tuple[int, int]]:
             if words[1] != "rw-p" or not _is_nobodys(words[5:]):
                 start = end  # of a file, or the stack
         elif words[0] == "Rss:" and start < end and 2 * 1024 * int(words[1]) > end - start:
-            if found and found[-1][1] == start:
-                start = found.pop()[0]
-            found.append((start, end))
-    return found
+            if ranges and ranges[-1][1] == start:
+                start = ranges.pop()[0]
+            ranges.append((start, end))
+    return ranges
 
 
 def _is_nobodys(name: list[str]) -> bool:

@@ -20,7 +20,7 @@ def request_of(event: broker_events.Event) -> int:
 
 
 def merged(
-    told: Sequence[ProducerEvent],
+    producer_events: Sequence[ProducerEvent],
     heard: Sequence[broker_events.Event],
     numbers: dict[int, tuple[str, int]],
     clocks: Clocks,
@@ -31,13 +31,13 @@ def merged(
     that the broker has still to report."""
     merged: list[ProducerEvent | broker_events.Event] = []
     at = 0
-    latest = _latest_places(told, heard, numbers)
+    latest = _latest_places(producer_events, heard, numbers)
     answered = {
         numbers[event.request]: place + 1
         for place, event in enumerate(heard)
         if isinstance(event, broker_events.Answer) and event.request in numbers
     }
-    for event, last in zip(told, latest, strict=True):
+    for event, last in zip(producer_events, latest, strict=True):
         until, now_ms = at, clocks.ms(event)
         while until < len(heard) and clocks.ms(heard[until]) < now_ms:
             until += 1
@@ -58,7 +58,7 @@ def merged(
 
 
 def _latest_places(
-    told: Sequence[ProducerEvent], heard: Sequence[broker_events.Event], numbers: dict[int, tuple[str, int]]
+    producer_events: Sequence[ProducerEvent], heard: Sequence[broker_events.Event], numbers: dict[int, tuple[str, int]]
 ) -> list[int]:
     """Return for each event of the producer the latest place in `heard` before which it must be. This is the first
     broker event of this request, or of one sent later."""
@@ -68,7 +68,7 @@ def _latest_places(
             first.setdefault(about, place)
     latest: list[int] = []
     limit = len(heard)
-    for told_event in reversed(told):
+    for told_event in reversed(producer_events):
         if isinstance(told_event, own_events.RequestSent):
             limit = min(limit, first.get((told_event.producer, told_event.correlation_id), limit))
         latest.append(limit)

@@ -109,8 +109,8 @@ def _told_by_broker(event: broker.Event, partitions: Collection[tuple[str, int]]
         case broker.IsrChanged():
             return f"in sync on {_place(event.topic, event.partition)}: {', '.join(map(str, event.isr))}"
         case broker.Produce():
-            asked = ", ".join(_place(*one) for one in event.partitions)
-            return f"asks for {asked}{_asked(event.acks, event.timeout_ms)}"
+            targets = ", ".join(_place(*one) for one in event.partitions)
+            return f"asks for {targets}{_asked(event.acks, event.timeout_ms)}"
         case broker.WatermarkMoved():
             where = f"{event.topic}-{event.partition}"
             return f"high watermark of {where}: {event.high_watermark}, its log ends at {event.log_end_offset}"

@@ -76,17 +76,17 @@ class Timelines:
 
     def of_key(self, key: str, producer: str | None = None) -> list[TimelineStep]:
         """Return the steps of the record with this key, as text; the key must be unique."""
-        found = [
+        sent = [
             event
             for event in self._told
             if isinstance(event, own_events.RecordSent) and event.key == key and producer in (None, event.producer)
         ]
-        if not found:
+        if not sent:
             raise ValueError(f"no record with the key {key!r} was sent")
-        if len(found) > 1:
-            numbers = ", ".join(str(event.record) for event in found[:5])
-            raise ValueError(f"{len(found)} records have the key {key!r}: choose one by its number ({numbers}, ...)")
-        return self._steps(self._choice(found[0].producer, found[0].record))
+        if len(sent) > 1:
+            numbers = ", ".join(str(event.record) for event in sent[:5])
+            raise ValueError(f"{len(sent)} records have the key {key!r}: choose one by its number ({numbers}, ...)")
+        return self._steps(self._choice(sent[0].producer, sent[0].record))
 
     def of_offset(self, topic: str, partition: int, offset: int) -> list[TimelineStep]:
         """Return the steps of the record at this offset, by the producer's journal, or else the brokers'."""
@@ -100,9 +100,9 @@ class Timelines:
         for append in self._appends:
             is_there = (append.topic, append.partition) == (topic, partition) and append.error == broker_events.NO_ERROR
             if is_there and append.base_offset <= offset <= append.last_offset:
-                found = self._written_by(append, offset - append.base_offset)
-                if found is not None:
-                    return self._steps(found)
+                choice = self._written_by(append, offset - append.base_offset)
+                if choice is not None:
+                    return self._steps(choice)
         raise ValueError(f"no journal has a request that wrote offset {offset} of {topic}-{partition}")
 
     def of_request(self, correlation_id: int, producer: str | None = None) -> list[TimelineStep]:
@@ -120,23 +120,23 @@ class Timelines:
     def of_run(self, since_ms: int | None = None) -> list[TimelineStep]:
         """Return the steps of all producers, of the brokers for their requests and for other Produce requests, and of
         brokers and leaders. With `since_ms`, start at that time, from which `elapsed_ms` counts."""
-        told = sorted(self._told, key=self._clocks.ms)
+        producer_events = sorted(self._told, key=self._clocks.ms)
         numbers: dict[int, tuple[str, int]] = {}
-        for event in told:
+        for event in producer_events:
             if isinstance(event, own_events.RequestSent):
-                asked = self._same(event)
-                if asked is not None:
-                    numbers[asked.request] = event.producer, event.correlation_id
-        for asked in self._requests.values():
-            if asked.api == "Produce":  # of any client
-                numbers.setdefault(asked.request, (asked.client_id or "", asked.correlation_id))
+                request = self._same(event)
+                if request is not None:
+                    numbers[request.request] = event.producer, event.correlation_id
+        for request in self._requests.values():
+            if request.api == "Produce":  # of any client
+                numbers.setdefault(request.request, (request.client_id or "", request.correlation_id))
         heard = [
             event
             for event in self._heard
             if isinstance(event, _OF_A_CLUSTER)
             or (request_of(event) in numbers and not isinstance(event, broker_events.Produce))
         ]
-        steps = self._joined(told, heard, numbers, None)
+        steps = self._joined(producer_events, heard, numbers, None)
         if since_ms is None:
             return steps
         steps = [step for step in steps if self._clocks.ms(step.event) >= since_ms]
@@ -162,12 +162,12 @@ class Timelines:
         return wanted
 
     def _choice(self, name: str, record: int) -> _Choice:
-        told = [event for event in self._told if event.producer == name]
-        if not any(record == getattr(event, "record", None) for event in told):
+        events = [event for event in self._told if event.producer == name]
+        if not any(record == getattr(event, "record", None) for event in events):
             raise ValueError(f"{name} sent no record {record}")
         batches: set[int] = set()
         at = (NOTHING, NOTHING)  # its batch and its place in the batch
-        for event in told:
+        for event in events:
             if isinstance(event, own_events.RecordAppended) and event.record == record:
                 at = event.batch, event.place
             elif isinstance(event, own_events.BatchSplit) and event.batch == at[0]:
@@ -176,18 +176,18 @@ class Timelines:
         batches.discard(NOTHING)
         sent = (
             event
-            for event in told
+            for event in events
             if isinstance(event, own_events.RequestSent) and not batches.isdisjoint(event.batches)
         )
         return _Choice(name, record, frozenset(batches), frozenset(event.correlation_id for event in sent))
 
     def _written_by(self, append: broker_events.Append, place: int) -> _Choice | None:
         """Return the record at this place of a batch that a broker appended."""
-        asked = self._requests.get(append.request)
-        if asked is None:
+        request = self._requests.get(append.request)
+        if request is None:
             return None
         for sent in self._told:
-            if not isinstance(sent, own_events.RequestSent) or self._same(sent) is not asked:
+            if not isinstance(sent, own_events.RequestSent) or self._same(sent) is not request:
                 continue
             for event in self._told:
                 if (
@@ -202,19 +202,19 @@ class Timelines:
 
     def _same(self, sent: own_events.RequestSent) -> broker_events.Request | None:
         """Return the broker's event of this request, None if it was not received or is not in the journal any more."""
-        found = self._asked_by(sent)
-        if len(found) > 1:
+        requests = self._asked_by(sent)
+        if len(requests) > 1:
             raise ValueError(
-                f"request {sent.correlation_id} of {sent.client_id!r} exists {len(found)} times: "
+                f"request {sent.correlation_id} of {sent.client_id!r} exists {len(requests)} times: "
                 "give each producer a client.id of its own"
             )
-        return found[0] if found else None
+        return requests[0] if requests else None
 
     def _asked_by(self, sent: own_events.RequestSent) -> list[broker_events.Request]:
-        found = self._asked.get((sent.client_id, sent.correlation_id, sent.api), [])
+        requests = self._asked.get((sent.client_id, sent.correlation_id, sent.api), [])
         if sent.node >= 0:  # bootstrap servers have no known id
-            found = [asked for asked in found if asked.broker == sent.node]
-        return found
+            requests = [request for request in requests if request.broker == sent.node]
+        return requests
 
     def _exchanges(self) -> Iterator[Exchange]:
         """Return every request that both ends report."""
@@ -226,9 +226,9 @@ class Timelines:
         }
         for sent in self._told:
             if isinstance(sent, own_events.RequestSent):
-                found = self._asked_by(sent)
-                if len(found) == 1:
-                    (handled,) = found
+                requests = self._asked_by(sent)
+                if len(requests) == 1:
+                    (handled,) = requests
                     answer = received.get((sent.producer, sent.correlation_id))
                     yield Exchange(sent, handled, answers.get(handled.request), answer)
 
@@ -241,9 +241,9 @@ class Timelines:
         }
         numbers: dict[int, tuple[str, int]] = {}
         for correlation_id, event in sent.items():
-            asked = self._same(event)
-            if asked is not None:
-                numbers[asked.request] = chosen.producer, correlation_id
+            request = self._same(event)
+            if request is not None:
+                numbers[request.request] = chosen.producer, correlation_id
         # The producer's journal already has the content of a Produce.
         heard = [
             event
@@ -262,12 +262,12 @@ class Timelines:
                 for event in heard
                 if not isinstance(event, broker_events.Append) or (event.topic, event.partition) in partitions
             ]
-        told = [event for event in own if _is_about(event, chosen)]
-        return self._joined(told, heard, numbers, partitions if is_alone else None)
+        producer_events = [event for event in own if _is_about(event, chosen)]
+        return self._joined(producer_events, heard, numbers, partitions if is_alone else None)
 
     def _joined(
         self,
-        told: Sequence[ProducerEvent],
+        producer_events: Sequence[ProducerEvent],
         heard: Sequence[broker_events.Event],
         numbers: dict[int, tuple[str, int]],
         partitions: Collection[tuple[str, int]] | None,
@@ -275,19 +275,19 @@ class Timelines:
         """Return the steps of both journals. `numbers` has the producer and the correlation id of each broker
         request."""
         steps: list[TimelineStep] = []
-        for found in merged(told, heard, numbers, self._clocks):
+        for event in merged(producer_events, heard, numbers, self._clocks):
             about: int | None
-            if isinstance(found, ProducerEvent):
-                where, about = found.producer, getattr(found, "correlation_id", None)
-            elif (number := request_of(found)) in numbers:
+            if isinstance(event, ProducerEvent):
+                where, about = event.producer, getattr(event, "correlation_id", None)
+            elif (number := request_of(event)) in numbers:
                 where, about = f"broker {self._requests[number].broker}", numbers[number][1]
             else:
-                where, about = _place_of(found), None
-            elapsed_ms = self._clocks.ms(found) - self._clocks.ms(steps[0].event if steps else found)
+                where, about = _place_of(event), None
+            elapsed_ms = self._clocks.ms(event) - self._clocks.ms(steps[0].event if steps else event)
             if steps:  # clocks with different rounding may contradict the order by a millisecond
                 elapsed_ms = max(elapsed_ms, steps[-1].elapsed_ms)
-            text = told_of(found, partitions)
-            steps.append(TimelineStep(elapsed_ms, found.mono_ms, found.wall_ms, where, about, text, found))
+            text = told_of(event, partitions)
+            steps.append(TimelineStep(elapsed_ms, event.mono_ms, event.wall_ms, where, about, text, event))
         return steps
 
 

@@ -58,7 +58,7 @@ class ProducerWatch:
 
     kinds: Final = (RecordSent, RecordAppended, RecordRefused, RecordCalledBack, ResponseHandled)
 
-    def __init__(self, config: ProducerConfig, told: Told | None = None) -> None:
+    def __init__(self, config: ProducerConfig, on_outcome: Told | None = None) -> None:
         self.sent = 0
         self.batches = 0  # acknowledged by a broker
         self.refused = 0  # errors that brokers returned, most of them retried
@@ -67,7 +67,7 @@ class ProducerWatch:
             config.max_in_flight_requests_per_connection == 1 and config.acks == -1
         )
         self._config = config
-        self._told = told
+        self._told = on_outcome
         self._open: dict[int, _Watched] = {}
         self._held = 0  # bytes of values in batches
         self._batch_ms: dict[tuple[str, int], int] = {}  # by partition, creation time of its last batch

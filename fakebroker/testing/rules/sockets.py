@@ -33,7 +33,7 @@ class Sent(NamedTuple):
 
 def sent_by(follower: int, partitions: Mapping[Key, Partition], now: int) -> list[Sent]:
     """Return the fetches in flight at the start of a pause."""
-    found = []
+    fetches = []
     for leader in sorted({p.leader for p in partitions.values()}):
         shared = {
             key: p
@@ -47,9 +47,9 @@ def sent_by(follower: int, partitions: Mapping[Key, Partition], now: int) -> lis
             until = max(p.replicas[follower].caught_up for p in shared.values())
             while until <= now:
                 until += WAIT_MS
-            asked = tuple((key, p.epoch, len(p.replicas[follower].log)) for key, p in shared.items())
-            found.append(Sent(leader, until, asked))
-    return found
+            requested = tuple((key, p.epoch, len(p.replicas[follower].log)) for key, p in shared.items())
+            fetches.append(Sent(leader, until, requested))
+    return fetches
 
 
 def written(sent: Sent, leader: int, partitions: Mapping[Key, Partition], now: int) -> Sent:

@@ -165,7 +165,7 @@ class Situations:
     def _while_parked(self, name: str, place: _Place | None = None, topic: str = "") -> None:
         """Count a situation once, if a Produce is parked (for this partition, for this topic)."""
         for places in self._parked.values():
-            if place in places or (place is None and (not topic or any(each[0] == topic for each in places))):
+            if place in places or (place is None and (not topic or any(parked[0] == topic for parked in places))):
                 self.counts[name] += 1
                 return
 
@@ -211,7 +211,7 @@ class Situations:
             self._timed_out.update(self._appended.get(event.request, ()))
 
     def _answer(self, event: Answer) -> None:
-        for error in {each.error for each in event.partitions} - {"NONE"}:
+        for error in {partition.error for partition in event.partitions} - {"NONE"}:
             self._count(f"answered {error}")
         for kept in (self._partitions, self._connection, self._appended, self._parked):
             kept.pop(event.request, None)

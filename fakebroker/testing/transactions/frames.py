@@ -73,9 +73,9 @@ def add_partitions(number: int, producer: Producer, places: Sequence[Place]) -> 
 def added(answer: Any) -> set[int]:
     """Return the errors of an AddPartitionsToTxn response."""
     return {
-        int(each.partition_error_code)
+        int(result.partition_error_code)
         for topic in answer.results_by_topic_v3_and_below
-        for each in topic.results_by_partition
+        for result in topic.results_by_partition
     }
 
 
@@ -92,7 +92,7 @@ def commit_offsets(number: int, producer: Producer, group: str, offsets: Mapping
 
 def offsets_committed(answer: Any) -> set[int]:
     """Return the errors of a TxnOffsetCommit response."""
-    return {int(each.error_code) for topic in answer.topics for each in topic.partitions}
+    return {int(partition.error_code) for topic in answer.topics for partition in topic.partitions}
 
 
 def end(number: int, producer: Producer, commits: bool) -> bytes:
@@ -126,7 +126,7 @@ def fetched(frame: bytes) -> Fetched:
     response: Any = decode_response(FETCH, FETCH_VERSION, frame)[1]
     [topic] = response.responses
     [partition] = topic.partitions
-    aborted = tuple((int(each.producer_id), int(each.first_offset)) for each in partition.aborted_transactions or ())
+    aborted = tuple((int(txn.producer_id), int(txn.first_offset)) for txn in partition.aborted_transactions or ())
     return Fetched(
         int(partition.error_code),
         partition.high_watermark,

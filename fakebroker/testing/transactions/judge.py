@@ -122,16 +122,16 @@ class TransactionHistory:
 
     def ends(self, transaction: str, committed: bool) -> None:
         """Report the end of a transaction: its response, or a final refusal before a commit was possible."""
-        found = self._transactions[transaction]
-        found.committed = committed
+        ended = self._transactions[transaction]
+        ended.committed = committed
         if not committed:
             for reader_name, reader in self._readers.items():
-                for record in found.records:
+                for record in ended.records:
                     if reader.is_committed and record.offset in reader.given.get(record.place, {}):
                         self._add(
                             ABORTED_READ,
                             record,
-                            f"{reader_name} has read it, and {found.name} turned out to be aborted",
+                            f"{reader_name} has read it, and {ended.name} turned out to be aborted",
                         )
 
     def effect(self, place: Place, offset: int, value: bytes) -> None:
@@ -154,8 +154,8 @@ class TransactionHistory:
     ) -> None:
         """Report a record that a reader got, with the high watermark of the response. `is_committed`: it reads
         committed data."""
-        found = self._reader(reader, is_committed)
-        found.given.setdefault(place, {})[offset] = value
+        state = self._reader(reader, is_committed)
+        state.given.setdefault(place, {})[offset] = value
         record = self._records.get(value)
         if record is None:
             self.findings.append(
@@ -228,9 +228,11 @@ class TransactionHistory:
     def _judge_whole(self, name: str, reader: _Reader, transaction: _Transaction) -> None:
         """Check that a read_committed reader got all of a transaction that it has passed, or nothing."""
         passed = [
-            each for each in transaction.records if each.is_sure and each.offset < reader.passed.get(each.place, 0)
+            record
+            for record in transaction.records
+            if record.is_sure and record.offset < reader.passed.get(record.place, 0)
         ]
-        missing = [each for each in passed if reader.given.get(each.place, {}).get(each.offset) != each.value]
+        missing = [record for record in passed if reader.given.get(record.place, {}).get(record.offset) != record.value]
         if not missing or transaction.committed is False:
             return
         if len(missing) < len(passed):

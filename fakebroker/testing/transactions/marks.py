@@ -55,8 +55,8 @@ def read_committed_answer(frame: bytes) -> tuple[int, int, int, tuple[bytes, ...
     response: Any = decode_response(FETCH, FETCH_VERSION, frame)[1]
     [topic] = response.responses
     [partition] = topic.partitions
-    aborted = sorted((each.first_offset, each.producer_id) for each in partition.aborted_transactions or ())
-    found: list[bytes] = []
+    aborted = sorted((txn.first_offset, txn.producer_id) for txn in partition.aborted_transactions or ())
+    idents: list[bytes] = []
     aborting: set[int] = set()
     for header, data in batches_of(partition.records or b""):
         while aborted and aborted[0][0] <= header.last_offset:
@@ -66,5 +66,5 @@ def read_committed_answer(frame: bytes) -> tuple[int, int, int, tuple[bytes, ...
                 aborting.discard(header.producer_id)
         elif header.producer_id in aborting and header.attributes & TRANSACTIONAL_FLAG:
             continue
-        found.append(ident(data))
-    return int(partition.error_code), partition.high_watermark, partition.last_stable_offset, tuple(found)
+        idents.append(ident(data))
+    return int(partition.error_code), partition.high_watermark, partition.last_stable_offset, tuple(idents)

@@ -42,7 +42,7 @@ class Span(NamedTuple):
 
 def batches_in(data: bytes) -> list[Batch]:
     """Return the batches in the bytes of a Fetch response or a log. A truncated last batch is left out."""
-    found, at = [], 0
+    batches, at = [], 0
     while len(data) - at >= RECORD_BATCH_OVERHEAD:
         header = read_batch_header(data, at)
         if len(data) - at < header.size_in_bytes:
@@ -51,17 +51,17 @@ def batches_in(data: bytes) -> list[Batch]:
         commits, values = None, tuple(record.value or b"" for record in records)
         if header.is_control:
             commits, values = _TYPE.unpack(records[0].key or b"")[1] == _COMMITS, ()
-        found.append(
+        batches.append(
             Batch(header.base_offset, header.last_offset, header.producer_id, header.is_transactional, commits, values)
         )
         at += header.size_in_bytes
-    return found
+    return batches
 
 
 def committed(batches: Iterable[Batch], aborted: Iterable[tuple[int, int]], at: int = 0) -> list[tuple[int, bytes]]:
     """Return offset and value of the records that a client keeps, from `at` on. `aborted` are the aborted transactions:
     producer id and first offset."""
-    waiting = sorted(aborted, key=lambda each: each[1])
+    waiting = sorted(aborted, key=lambda transaction: transaction[1])
     open_now: set[int] = set()
     kept: list[tuple[int, bytes]] = []
     for batch in batches:
@@ -70,7 +70,7 @@ def committed(batches: Iterable[Batch], aborted: Iterable[tuple[int, int]], at: 
         if batch.commits is not None:
             open_now.discard(batch.producer_id)
         elif not (batch.is_transactional and batch.producer_id in open_now):
-            kept += [each for each in enumerate(batch.values, batch.base) if each[0] >= at]
+            kept += [record for record in enumerate(batch.values, batch.base) if record[0] >= at]
     return kept
 
 
@@ -99,7 +99,7 @@ class LogOracle:
         kept = []
         for batch in self.batches:
             if batch.commits is None and (not batch.is_transactional or self._commits(batch)):
-                kept += [each for each in enumerate(batch.values, batch.base) if offset <= each[0] < to]
+                kept += [record for record in enumerate(batch.values, batch.base) if offset <= record[0] < to]
         return kept
 
     def _commits(self, batch: Batch) -> bool:

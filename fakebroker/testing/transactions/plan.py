@@ -128,7 +128,7 @@ class TransactionRun:
         except (AssertionError, Violation) as error:
             problem, cause = str(error) or repr(error), error
         if is_end or not self._judge_alone:
-            problem = "\n".join(each for each in (problem, describe(self._judged())) if each)
+            problem = "\n".join(part for part in (problem, describe(self._judged())) if part)
         if problem:
             raise Violation(f"{where} at {self.world.now_ms} ms: {problem}\nplan: {to_text(self.performed)}") from cause
 
@@ -183,7 +183,7 @@ class TransactionRun:
     def _happen(self, name: str, numbers: Sequence[int]) -> None:
         """Act on a producer. A processor starts its own transactions."""
         world = self.world
-        alive = [each for each in world.alive if name != "transact" or not isinstance(each, Processor)]
+        alive = [candidate for candidate in world.alive if name != "transact" or not isinstance(candidate, Processor)]
         if not alive:
             return
         producer = alive[numbers[0] % len(alive)]

@@ -43,7 +43,7 @@ class Reader:
         history: TransactionHistory,
         places: Sequence[Place],
         is_committed: bool,
-        check: Callable[[Asked, Fetched], None] = lambda asked, fetched: None,
+        check: Callable[[Asked, Fetched], None] = lambda request, fetched: None,
     ) -> None:
         self.name, self.places, self.is_committed = name, list(places), is_committed
         self.positions = dict.fromkeys(self.places, 0)
@@ -90,21 +90,21 @@ class Reader:
         return True
 
     def _on_fetched(self, fetched: Fetched) -> None:
-        asked = self._asked
-        assert asked is not None
+        request = self._asked
+        assert request is not None
         if fetched.error:
             self._not_before_ms = self._simulation.elapsed_ms + BACKOFF_MS
             return
         batches = batches_in(fetched.records)
         if self.is_committed:
-            kept = committed(batches, fetched.aborted, asked.offset)
+            kept = committed(batches, fetched.aborted, request.offset)
         else:
-            values = [each for batch in batches for each in enumerate(batch.values, batch.base)]
-            kept = [each for each in values if each[0] >= asked.offset]
+            values = [record for batch in batches for record in enumerate(batch.values, batch.base)]
+            kept = [record for record in values if record[0] >= request.offset]
         for offset, value in kept:
-            self._history.reads(self.name, asked.place, offset, value, fetched.watermark, self.is_committed)
-        self.kept[asked.place] += kept
+            self._history.reads(self.name, request.place, offset, value, fetched.watermark, self.is_committed)
+        self.kept[request.place] += kept
         if batches:
-            self.positions[asked.place] = batches[-1].last + 1
-        self._history.passes(self.name, asked.place, self.positions[asked.place], self.is_committed)
-        self._check(asked, fetched)
+            self.positions[request.place] = batches[-1].last + 1
+        self._history.passes(self.name, request.place, self.positions[request.place], self.is_committed)
+        self._check(request, fetched)

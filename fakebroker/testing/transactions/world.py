@@ -98,8 +98,8 @@ class TransactionWorld(World):
         """Stop the broker, unless it is the only in-sync replica of a partition while others run. Kafka writes no
         markers without a leader, so transactions would hang."""
         cluster = self.simulation.cluster
-        others = [each for each in cluster.registry.broker_ids if each != broker and cluster.is_running(each)]
-        if not others or all(set(each.isr) != {broker} for each in cluster.metadata.partitions()):
+        others = [other for other in cluster.registry.broker_ids if other != broker and cluster.is_running(other)]
+        if not others or all(set(partition.isr) != {broker} for partition in cluster.metadata.partitions()):
             super().stop(broker)
 
     @property
@@ -108,7 +108,7 @@ class TransactionWorld(World):
 
     @property
     def alive(self) -> list[TransactionalProducer]:
-        return [each for each in self.producers if each.is_alive]
+        return [producer for producer in self.producers if producer.is_alive]
 
     @property
     def may_tear(self) -> bool:
@@ -192,11 +192,11 @@ class TransactionWorld(World):
         for place in (*self.places, self.source):
             partition = self.simulation.partition(*place)
             if partition.leader_id >= 0:
-                told = partition.leader_log.last_stable_offset
-                found = self._log(place).stable(partition.high_watermark)
-                if told != found:
+                stable = partition.leader_log.last_stable_offset
+                by_log = self._log(place).stable(partition.high_watermark)
+                if stable != by_log:
                     raise Violation(
-                        f"{place}: the last stable offset is {told}, but {found} by the log, at high watermark "
+                        f"{place}: the last stable offset is {stable}, but {by_log} by the log, at high watermark "
                         f"{partition.high_watermark}"
                     )
 
@@ -210,35 +210,35 @@ class TransactionWorld(World):
             known = self._logs[place] = state, LogOracle(data)
         return known[1]
 
-    def _check_fetched(self, asked: Asked, fetched: Fetched) -> None:
+    def _check_fetched(self, request: Asked, fetched: Fetched) -> None:
         """Check that a reader got the right records, all of them in order, and nothing else."""
-        partition = self.simulation.partition(*asked.place)
+        partition = self.simulation.partition(*request.place)
         if partition.leader_id < 0 or self._judge_alone:
             return
-        log, batches = self._log(asked.place), batches_in(fetched.records)
-        to = batches[-1].last + 1 if batches else asked.offset
-        what = f"{asked} was answered {fetched._replace(records=b'')} and {batches}"
+        log, batches = self._log(request.place), batches_in(fetched.records)
+        to = batches[-1].last + 1 if batches else request.offset
+        what = f"{request} was answered {fetched._replace(records=b'')} and {batches}"
         if fetched.stable != log.stable(fetched.watermark):
             raise Violation(f"{what}: by the log the last stable offset is {log.stable(fetched.watermark)}")
-        limit = fetched.stable if asked.is_committed else fetched.watermark
-        if to > max(limit, asked.offset) or (not batches and asked.offset < limit):
+        limit = fetched.stable if request.is_committed else fetched.watermark
+        if to > max(limit, request.offset) or (not batches and request.offset < limit):
             raise Violation(f"{what}: it should get all records below {limit}")
-        if asked.is_committed:
-            if committed(batches, fetched.aborted, asked.offset) != log.committed(asked.offset, to):
-                raise Violation(f"{what}: committed records are {log.committed(asked.offset, to)}")
-            same = (partition.leader_id, partition.leader_epoch) == (asked.broker, asked.leader_epoch)
-            if same and not set(fetched.aborted) <= log.aborted(asked.offset):
-                raise Violation(f"{what}: aborted transactions are {sorted(log.aborted(asked.offset))}")
+        if request.is_committed:
+            if committed(batches, fetched.aborted, request.offset) != log.committed(request.offset, to):
+                raise Violation(f"{what}: committed records are {log.committed(request.offset, to)}")
+            same = (partition.leader_id, partition.leader_epoch) == (request.broker, request.leader_epoch)
+            if same and not set(fetched.aborted) <= log.aborted(request.offset):
+                raise Violation(f"{what}: aborted transactions are {sorted(log.aborted(request.offset))}")
 
     # The end.
 
     def finish(self) -> None:
         """Heal all faults. Check that all transactions end, and that readers get everything, within a limit of time."""
         self.heal()
-        has_processor = any(isinstance(each, Processor) for each in self.producers)
+        has_processor = any(isinstance(producer, Processor) for producer in self.producers)
         began_ms = self.now_ms
         while (left := self._unsettled()) and self.now_ms - began_ms < SETTLES_MS:
-            if has_processor and not any(isinstance(each, Processor) for each in self.alive):
+            if has_processor and not any(isinstance(producer, Processor) for producer in self.alive):
                 self.processor()
             self.advance(_STEP_MS)
         self.settled_ms = self.now_ms - began_ms
@@ -253,9 +253,9 @@ class TransactionWorld(World):
             if behind := self._behind(reader):
                 self.history.unsettled(f"{reader.name} has not read {behind}")
         for place in (*self.places, self.source):
-            told, found = last[0].kept[place], self._log(place).committed(0, self._end(place))
-            if told != found and not self._judge_alone:
-                raise Violation(f"{place}: the read_committed reader got {told}, but the log has {found}")
+            given, expected = last[0].kept[place], self._log(place).committed(0, self._end(place))
+            if given != expected and not self._judge_alone:
+                raise Violation(f"{place}: the read_committed reader got {given}, but the log has {expected}")
         self.history.finish({self.source: self._end(self.source)} if has_processor else {})
 
     def _end(self, place: Place) -> int:
@@ -263,9 +263,11 @@ class TransactionWorld(World):
 
     def _unsettled(self) -> list[str]:
         """Return what is unfinished."""
-        left = [f"{each.name} is busy" for each in self.alive if each.is_busy]
-        processors = [each for each in self.producers if isinstance(each, Processor)]
-        if processors and not any(each.is_alive and each.position == self._end(self.source) for each in processors):
+        left = [f"{producer.name} is busy" for producer in self.alive if producer.is_busy]
+        processors = [producer for producer in self.producers if isinstance(producer, Processor)]
+        if processors and not any(
+            processor.is_alive and processor.position == self._end(self.source) for processor in processors
+        ):
             left.append("the input is not processed")
         for place in (*self.places, self.source, (OFFSETS, 0)):
             if self.simulation.cluster.metadata.topic(place[0]) is not None:

@@ -39,7 +39,7 @@ def as_markdown() -> str:
 def _counts() -> Iterator[str]:
     yield "| | facts | judged | of these with a limit | not judged | by answers | with the log | with the journal |"
     yield "|:--|--:|--:|--:|--:|--:|--:|--:|"
-    for title, some in [*((TITLES[each], _of(each)) for each in WITNESSES), ("all", facts())]:
+    for title, some in [*((TITLES[witness], _of(witness)) for witness in WITNESSES), ("all", facts())]:
         judged = [fact for fact in some if fact.rule is not None]
         limited = sum(bool(fact.reason) for fact in judged)
         needs = [sum(fact.needs == need for fact in judged) for need in NEEDS]
@@ -59,7 +59,7 @@ def _section(witness: str) -> Iterator[str]:
     for fact in _of(witness):
         limits = " ".join(filter(None, (fact.reason, _unseen(fact))))
         alike.setdefault((fact.thing, fact.rule, fact.needs, limits), []).append(fact.field)
-    for (thing, rule, needs, reason), fields in sorted(alike.items(), key=lambda each: each[0][0]):
+    for (thing, rule, needs, reason), fields in sorted(alike.items(), key=lambda entry: entry[0][0]):
         names = ", ".join(fields if witness == "order" else (f"`{field}`" for field in fields))
         yield f"| {thing} | {names} | {f'`{rule}` | {needs}' if rule else 'not judged |'} | {reason} |"
 

@@ -77,7 +77,7 @@ def _by_place() -> Mapping[tuple[str, str, str], Fact]:
 
 
 def _read(witness: str) -> Iterator[Fact]:
-    found = [
+    collected = [
         Fact(witness, thing, column.name, None, ANSWERS, column.unjudged, {})
         for thing, columns in _COLUMNS.get(witness, {}).items()
         for column in columns
@@ -87,12 +87,12 @@ def _read(witness: str) -> Iterator[Fact]:
     for entry in tomllib.loads(text)["facts"]:
         reason = entry.get("but" if "rule" in entry else "reason", "")
         for thing, fields in (entry.get("of") or {entry["thing"]: entry.get("fields")}).items():
-            for field in fields or _rest(found, entry["rest_of"], thing):
+            for field in fields or _rest(collected, entry["rest_of"], thing):
                 needs, unseen = entry.get("needs", ANSWERS), entry.get("unseen", {})
-                found.append(Fact(witness, thing, field, entry.get("rule"), needs, reason, unseen))
-    yield from found
+                collected.append(Fact(witness, thing, field, entry.get("rule"), needs, reason, unseen))
+    yield from collected
 
 
-def _rest(found: list[Fact], of: str, thing: str) -> list[str]:
-    known = {fact.field for fact in found if fact.thing == thing}
-    return [fact.field for fact in found if fact.thing == of and fact.field not in known]
+def _rest(collected: list[Fact], of: str, thing: str) -> list[str]:
+    known = {fact.field for fact in collected if fact.thing == thing}
+    return [fact.field for fact in collected if fact.thing == of and fact.field not in known]

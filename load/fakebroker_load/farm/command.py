@@ -61,7 +61,7 @@ def simulate(
     cluster = Cluster(master, tasks, wait_for_slots, settings_of(spark_conf))
     with stoppable(max_time), _folder(out, overwrite) as folder, ready_cluster(cluster, console, folder) as (spark, _):
         with progress_bar(console, "simulate", seeds * len(kinds), "seeds") as on_progress:
-            found = run_seeds(
+            total = run_seeds(
                 spark,
                 folder,
                 kinds,
@@ -71,9 +71,9 @@ def simulate(
                 shrinks=shrink,
                 on_progress=on_progress,
             )
-        (folder / FARM_FILE).write_text(json.dumps(found.to_json(), indent=1) + "\n")
-    print_sum(console, found)
-    return 0 if found.ok else 1
+        (folder / FARM_FILE).write_text(json.dumps(total.to_json(), indent=1) + "\n")
+    print_sum(console, total)
+    return 0 if total.ok else 1
 
 
 @contextmanager
@@ -85,9 +85,9 @@ def _folder(out: Path | None, overwrite: bool) -> Iterator[Path]:
         return
     if out.exists() and not out.is_dir():
         raise ResultsError(f"--out {out} is no folder.")
-    found = [name for name in (FARM_FILE, SEEDS_PARQUET) if (out / name).exists()]
-    if found and not overwrite:
-        raise ResultsError(f"--out {out} holds earlier results ({found[0]}); --overwrite removes them.")
+    earlier = [name for name in (FARM_FILE, SEEDS_PARQUET) if (out / name).exists()]
+    if earlier and not overwrite:
+        raise ResultsError(f"--out {out} holds earlier results ({earlier[0]}); --overwrite removes them.")
     stage = Stage(out, uuid4().hex[:12], _clear, FARM_FILE)
     with ExitStack() as stack:
         try:
@@ -103,54 +103,54 @@ def _clear(out: Path) -> None:
     shutil.rmtree(out / SEEDS_PARQUET, ignore_errors=True)
 
 
-def print_sum(console: Console, found: FarmSum) -> None:
-    console.print(_kinds_table(found))
+def print_sum(console: Console, total: FarmSum) -> None:
+    console.print(_kinds_table(total))
     console.print()
-    console.print(_situations_table(found))
-    for each in found.broken:
-        console.print(f"\n[red]{escape(each.kind)}, seed {each.seed}: {escape(each.violation)}[/]")
-        console.print(f"  again:   {escape(each.again)}", soft_wrap=True)
-        if each.shorter:
-            console.print(f"  shorter: {escape(each.shorter)}", soft_wrap=True)
-    if found.broken_seeds > len(found.broken):
-        console.print(f"\n[red]and {found.broken_seeds - len(found.broken):,} seeds more[/]")
-    if found.seeds != found.planned:
-        console.print(f"[red]{found.seeds:,} results for {found.planned:,} seeds[/]")
-    never = sum(not each.times for each in found.situations)
-    colour, word = ("green", "Every rule held") if found.ok else ("red", "Not every rule held")
-    rate = found.produced / found.took_s if found.took_s else 0
+    console.print(_situations_table(total))
+    for broken_seed in total.broken:
+        console.print(f"\n[red]{escape(broken_seed.kind)}, seed {broken_seed.seed}: {escape(broken_seed.violation)}[/]")
+        console.print(f"  again:   {escape(broken_seed.again)}", soft_wrap=True)
+        if broken_seed.shorter:
+            console.print(f"  shorter: {escape(broken_seed.shorter)}", soft_wrap=True)
+    if total.broken_seeds > len(total.broken):
+        console.print(f"\n[red]and {total.broken_seeds - len(total.broken):,} seeds more[/]")
+    if total.seeds != total.planned:
+        console.print(f"[red]{total.seeds:,} results for {total.planned:,} seeds[/]")
+    never = sum(not situation.times for situation in total.situations)
+    colour, word = ("green", "Every rule held") if total.ok else ("red", "Not every rule held")
+    rate = total.produced / total.took_s if total.took_s else 0
     console.print(
-        f"\n[bold {colour}]{word}[/]: {found.seeds:,} seeds of {found.steps:,} steps, {found.produced:,} produce "
-        f"requests in {found.took_s:,.1f} s ({rate:,.0f} a second); {never} of {len(found.situations)} situations "
+        f"\n[bold {colour}]{word}[/]: {total.seeds:,} seeds of {total.steps:,} steps, {total.produced:,} produce "
+        f"requests in {total.took_s:,.1f} s ({rate:,.0f} a second); {never} of {len(total.situations)} situations "
         "never reached."
     )
 
 
-def _kinds_table(found: FarmSum) -> Table:
+def _kinds_table(total: FarmSum) -> Table:
     table = _table("kind", "seeds", "steps", "requests", "of these Produce", "simulated hours", "CPU s", "broken")
-    for each in found.kinds:
+    for kind_sum in total.kinds:
         table.add_row(
-            each.kind,
-            f"{each.seeds:,}",
-            f"{each.steps:,}",
-            f"{each.requests:,}",
-            f"{each.produced:,}",
-            f"{each.virtual_ms / 3_600_000:,.1f}",
-            f"{each.took_us / 1e6:,.1f}",
-            f"[{'red' if each.broken else 'green'}]{each.broken:,}[/]",
+            kind_sum.kind,
+            f"{kind_sum.seeds:,}",
+            f"{kind_sum.steps:,}",
+            f"{kind_sum.requests:,}",
+            f"{kind_sum.produced:,}",
+            f"{kind_sum.virtual_ms / 3_600_000:,.1f}",
+            f"{kind_sum.took_us / 1e6:,.1f}",
+            f"[{'red' if kind_sum.broken else 'green'}]{kind_sum.broken:,}[/]",
         )
     return table
 
 
-def _situations_table(found: FarmSum) -> Table:
+def _situations_table(total: FarmSum) -> Table:
     table = _table("situation", "in seeds", "times")
     kind = ""
-    for each in found.situations:
-        if each.kind != kind:
-            kind = each.kind
+    for situation in total.situations:
+        if situation.kind != kind:
+            kind = situation.kind
             table.add_row(f"[bold]{kind}[/]")
-        counts = (f"{each.seeds:,}", f"{each.times:,}") if each.times else ("[red]never[/]", "")
-        table.add_row(f"  {each.situation}", *counts)
+        counts = (f"{situation.seeds:,}", f"{situation.times:,}") if situation.times else ("[red]never[/]", "")
+        table.add_row(f"  {situation.situation}", *counts)
     return table
 
 

@@ -104,15 +104,15 @@ class FarmSum:
 
     @property
     def seeds(self) -> int:
-        return sum(each.seeds for each in self.kinds)
+        return sum(kind_sum.seeds for kind_sum in self.kinds)
 
     @property
     def produced(self) -> int:
-        return sum(each.produced for each in self.kinds)
+        return sum(kind_sum.produced for kind_sum in self.kinds)
 
     @property
     def broken_seeds(self) -> int:
-        return sum(each.broken for each in self.kinds)
+        return sum(kind_sum.broken for kind_sum in self.kinds)
 
     @property
     def ok(self) -> bool:
@@ -143,8 +143,8 @@ def run_seeds(
         task = make_task(listener.address, kinds, steps, swarm, shrinks)
         results = frame.mapInArrow(task, from_arrow_schema(SEED_SCHEMA))
         results.write.mode("overwrite").parquet(str(out / SEEDS_PARQUET))
-    found = spark.read.schema(from_arrow_schema(SEED_SCHEMA)).parquet(str(out / SEEDS_PARQUET))
-    return sum_up(spark, found, kinds, planned, steps, swarm, round(time.monotonic() - started, 1))
+    rows = spark.read.schema(from_arrow_schema(SEED_SCHEMA)).parquet(str(out / SEEDS_PARQUET))
+    return sum_up(spark, rows, kinds, planned, steps, swarm, round(time.monotonic() - started, 1))
 
 
 def make_task(
@@ -181,7 +181,7 @@ def make_task(
 
 
 def sum_up(
-    spark: SparkSession, found: DataFrame, kinds: Sequence[str], planned: int, steps: int, swarm: bool, took_s: float
+    spark: SparkSession, rows: DataFrame, kinds: Sequence[str], planned: int, steps: int, swarm: bool, took_s: float
 ) -> FarmSum:
     """Sum up all rows."""
     sums = spark.sql(
@@ -191,21 +191,21 @@ def sum_up(
                count_if(violation != '') AS broken
         FROM {rows} GROUP BY kind
         """,
-        rows=found,
+        rows=rows,
     ).collect()
     reached = spark.sql(
         """
         SELECT kind, situation, count(*) AS seeds, sum(times) AS times
         FROM (SELECT kind, explode(situations) AS (situation, times) FROM {rows}) GROUP BY kind, situation
         """,
-        rows=found,
+        rows=rows,
     ).collect()
     broken = spark.sql(
         """
         SELECT kind, seed, violation, again, shorter FROM {rows} WHERE violation != ''
         ORDER BY shorter = '', length(shorter), kind, seed LIMIT {most}
         """,
-        rows=found,
+        rows=rows,
         most=MOST_BROKEN,
     ).collect()
     by_kind = {row["kind"]: KindSum(**row.asDict()) for row in sums}

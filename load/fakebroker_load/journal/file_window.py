@@ -70,10 +70,10 @@ class FileWindow:
         self._marks.await_both(self._look, self._seen_within_s)
         read = self._read() if self._marks.is_over or self._is_damaged else []
         self._marks.gap = first_gap(read) or self._marks.gap
-        self.found = self._marks.found(sum(each.rows for each in read))
+        self.found = self._marks.found(sum(part.rows for part in read))
         if self.found.why_not is not None:
-            for each in self._path.parent.glob(f"{self._path.stem}-*"):
-                each.unlink()
+            for file in self._path.parent.glob(f"{self._path.stem}-*"):
+                file.unlink()
             with suppress(OSError):
                 self._path.parent.rmdir()
 
@@ -111,8 +111,8 @@ class FileWindow:
             return [do(piece) for piece in pieces]
         spread = self._spark.sparkContext.parallelize(pieces, len(pieces))
         with cancelled_if_left(self._spark), told("reading the journal"):
-            found = spread.map(partial(_if_here, do, self._last_bytes())).collect()
-        return [do(piece) if each is None else each for each, piece in zip(found, pieces, strict=True)]
+            results = spread.map(partial(_if_here, do, self._last_bytes())).collect()
+        return [do(piece) if result is None else result for result, piece in zip(results, pieces, strict=True)]
 
     def _last_bytes(self) -> LastBytes:
         at = max(self._from, self._tap.at - WITNESS_BYTES)

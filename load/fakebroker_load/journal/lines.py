@@ -142,13 +142,13 @@ def read_event(line: bytes) -> Told | None:
         return None
 
 
-def event_of(told: Mapping[str, Any]) -> Told | None:
+def event_of(content: Mapping[str, Any]) -> Told | None:
     """Return the event of the control's JSON; None for a kind that is not needed. Raises msgspec.MsgspecError for what
     is no event."""
-    if told.get("event") in _TAGS:
-        known: Told = convert(told, _ANY)
+    if content.get("event") in _TAGS:
+        known: Told = convert(content, _ANY)
         return known
-    convert(told, _Kind)
+    convert(content, _Kind)
     return None
 
 
@@ -191,8 +191,8 @@ class Rows:
         match event:
             case Request():
                 if event.api in APIS:
-                    asked = event.api, event.correlation_id, event.client_id, event.received_mono_ms
-                    row = (seq, event.mono_ms, event.request, event.connection, peer, *asked)
+                    identity = event.api, event.correlation_id, event.client_id, event.received_mono_ms
+                    row = (seq, event.mono_ms, event.request, event.connection, peer, *identity)
                     self._of["request"].append(row)
             case Produce():
                 asking = seq, event.mono_ms, event.request, event.acks, event.timeout_ms
@@ -211,8 +211,8 @@ class Rows:
             case Answer():
                 answer = seq, event.mono_ms, event.request, event.connection, event.outcome
                 for part in event.partitions or (_NO_PARTITION,):
-                    told = part.topic, part.partition, _CODES.get(part.error), part.base_offset
-                    self._of["answer"].append((*answer, *told))
+                    part_row = part.topic, part.partition, _CODES.get(part.error), part.base_offset
+                    self._of["answer"].append((*answer, *part_row))
             case WatermarkMoved():
                 self._of["watermark_moved"].append((seq, event.mono_ms, *_moved(event)))
             case LeaderChanged():

@@ -62,15 +62,15 @@ Connected = events.ConnectionOpened | events.ConnectionClosed
 
 def connections(piece: Slice) -> list[Connected]:
     """Return the events about connections in a slice, in order. Problems are left to `read_slice`."""
-    found: list[Connected] = []
+    connected: list[Connected] = []
     with suppress(JournalGap, OSError):
         for _, line in piece.lines():
             if _OF_CONNECTIONS in line:
                 with suppress(MsgspecError, UnicodeDecodeError):
                     event = read_event(line)
                     if isinstance(event, (ConnectionOpened, ConnectionClosed)):
-                        found.append(event)
-    return found
+                        connected.append(event)
+    return connected
 
 
 @dataclass
@@ -95,13 +95,13 @@ def read_slice(piece: Slice, before: Sequence[list[Connected]], run: str, begin:
         with pq.ParquetWriter(unfinished, JOURNAL_SCHEMA) as writer:
             try:
                 for at, line in piece.lines():
-                    told = known_event(line)
-                    if told is None:
+                    known = known_event(line)
+                    if known is None:
                         continue
-                    peer = peers.see(told)
-                    read.order.see(at, told)
+                    peer = peers.see(known)
+                    read.order.see(at, known)
                     if at >= begin:
-                        rows.add(at, told, peer)
+                        rows.add(at, known, peer)
                         if rows.added % ROWS_AT_ONCE == 0:
                             read.rows += _written(writer, rows, ROWS_AT_ONCE)
             except JournalGap as gap:
@@ -124,10 +124,10 @@ def _written(writer: pq.ParquetWriter, rows: Rows, at_least: int = 1) -> int:
     return count
 
 
-def first_gap(found: list[Read]) -> str | None:
+def first_gap(reads: list[Read]) -> str | None:
     """Return the first problem of a file's slices."""
     before = InOrder()
-    for read in found:
+    for read in reads:
         try:
             read.order.check_behind(before)
         except JournalGap as gap:

@@ -117,11 +117,11 @@ def known_event(line: bytes) -> Told | None:
     return event
 
 
-def _known(reads: Callable[[Any], Told | None], told: bytes | dict[str, Any]) -> Told | None:
+def _known(reads: Callable[[Any], Told | None], line: bytes | dict[str, Any]) -> Told | None:
     try:
-        return reads(told)
+        return reads(line)
     except (MsgspecError, UnicodeDecodeError) as error:
-        text = told.decode(errors="replace").strip() if isinstance(told, bytes) else str(told)
+        text = line.decode(errors="replace").strip() if isinstance(line, bytes) else str(line)
         raise JournalGap(f"a line of it is no event ({error}): {text[:80]}") from None
 
 
@@ -132,7 +132,7 @@ def _behind_last_line(path: Path) -> int:
         while at > 0:
             size = min(_READ_BYTES, at)
             file.seek(at - size)
-            if (found := file.read(size).rfind(b"\n")) >= 0:
-                return at - size + found + 1
+            if (newline := file.read(size).rfind(b"\n")) >= 0:
+                return at - size + newline + 1
             at -= size
     return 0

@@ -254,7 +254,7 @@ def judge_by_journal(
         spark, spark.sql(MOVES, journal=journal), slices, last=("watermark",), greatest=("epoch", "appended")
     )
     text = BESIDE.format(
-        runs=f"({names})", **{each: f"{{{each}}}" for each in ("judged", "exchanges", "journal", "moves", "parts")}
+        runs=f"({names})", **{name: f"{{{name}}}" for name in ("judged", "exchanges", "journal", "moves", "parts")}
     )
     beside = held(spark.sql(text, judged=all_judged, exchanges=exchanges, journal=journal, moves=moves, parts=parts))
     return all_judged, beside

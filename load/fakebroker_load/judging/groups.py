@@ -48,23 +48,23 @@ def amiss_in_groups(
 ) -> dict[Key, tuple[str, ...]]:
     """Return phrases, by run and group. Spark is asked only if a scenario has such an expectation. `runs` is as in
     run.json."""
-    asked = {
+    expecting = {
         (run["scenario"]["name"], group["name"]): group
         for run in runs
         for group in run["scenario"]["groups"]
         if any(group.get(name) not in (None, {}) for name in ASKED)
     }
-    found: dict[Key, tuple[str, ...]] = {key: (said,) for key, said in _own_times(spark, judged, runs).items()}
-    if not asked:
-        return found
+    phrases: dict[Key, tuple[str, ...]] = {key: (said,) for key, said in _own_times(spark, judged, runs).items()}
+    if not expecting:
+        return phrases
     answers: dict[Key, dict[str, int]] = {}
     for row in spark.sql(ANSWERS, judged=judged).collect():
         answers.setdefault((row["run"], row["group"]), {})[row["answer"]] = row["rows"]
     rows = {(row["run"], row["group"]): row for row in spark.sql(GROUPS, judged=judged).collect()}
-    for key, group in asked.items():
+    for key, group in expecting.items():
         if key in rows:
-            found[key] = (*found.get(key, ()), *_amiss(group, rows[key], answers[key]))
-    return found
+            phrases[key] = (*phrases.get(key, ()), *_amiss(group, rows[key], answers[key]))
+    return phrases
 
 
 def _own_times(spark: SparkSession, judged: DataFrame, runs: Sequence[Mapping[str, Any]]) -> dict[Key, str]:
@@ -93,7 +93,7 @@ def own_times(rows: Sequence[Mapping[str, Any] | Row], machine_late_ms: int) -> 
     requests, and least_us, their least lateness."""
     if not rows:
         return None
-    low_ms, high_ms = (each(row["timeout_ms"] for row in rows) for each in (min, max))
+    low_ms, high_ms = (pick(row["timeout_ms"] for row in rows) for pick in (min, max))
     bands: list[list[Mapping[str, Any] | Row]] = [[] for _ in range(BANDS)]
     for row in rows:
         bands[(row["timeout_ms"] - low_ms) * BANDS // (high_ms - low_ms + 1)].append(row)
@@ -115,9 +115,9 @@ def own_times(rows: Sequence[Mapping[str, Any] | Row], machine_late_ms: int) -> 
 
 def _amiss(group: Mapping[str, Any], row: Row, answers: Mapping[str, int]) -> Iterator[str]:
     for name, share in (group.get("also") or {}).items():
-        found = sum(answers.get(answer, 0) for answer in answers_of(name))
-        if found > max(row["rows"] * share / 100, 1 if share else 0):
-            yield f"{name}: {found:,} of {row['rows']:,} requests, and at most {share:g} of 100 are right"
+        count = sum(answers.get(answer, 0) for answer in answers_of(name))
+        if count > max(row["rows"] * share / 100, 1 if share else 0):
+            yield f"{name}: {count:,} of {row['rows']:,} requests, and at most {share:g} of 100 are right"
     if group.get("throttled") and not row["throttled"]:
         yield "no answer says that the client is throttled"
     if group.get("throttled") is False and row["throttled"]:

@@ -41,8 +41,8 @@ class Held:
 
     def sentence(self) -> str:
         """Describe the limit for the user."""
-        found = "no answer" if self.found is None else f"{self.found:,.1f} {self.unit}"
-        return f"{self.what}: {found}, limit {'at least' if self.is_least else 'at most'} {self.limit:,g} {self.unit}"
+        figure = "no answer" if self.found is None else f"{self.found:,.1f} {self.unit}"
+        return f"{self.what}: {figure}, limit {'at least' if self.is_least else 'at most'} {self.limit:,g} {self.unit}"
 
 
 def held_to_limits(
@@ -50,19 +50,19 @@ def held_to_limits(
 ) -> dict[Key, tuple[Held, ...]]:
     """Return the limits by run and group. Spark is asked only if a scenario sets a limit. `runs` is as in run.json.
     Groups in `large` have percentiles of a sketch, which are never too low."""
-    asked = {
+    limited = {
         (run["scenario"]["name"], group["name"]): group
         for run in runs
         for group in run["scenario"]["groups"]
         if group.get("latency_limit_ms") or group.get("min_answers_per_s")
     }
-    if not asked:
+    if not limited:
         return {}
-    names = sorted({name for group in asked.values() for name in group.get("latency_limit_ms") or {}}) or ["max"]
+    names = sorted({name for group in limited.values() for name in group.get("latency_limit_ms") or {}}) or ["max"]
     shares = [share_of(name) for name in names]
     text = FOUND.format(latency_us=percentiles_of("answered_us - intended_us", shares, large))
     rows = {(row["run"], row["group"]): row for row in spark.sql(text, judged=judged).collect()}
-    return {key: tuple(_held(group, rows.get(key), names)) for key, group in asked.items()}
+    return {key: tuple(_held(group, rows.get(key), names)) for key, group in limited.items()}
 
 
 def _held(group: Mapping[str, Any], row: Row | None, names: Sequence[str]) -> Iterator[Held]:

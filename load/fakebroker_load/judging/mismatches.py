@@ -154,11 +154,11 @@ def mismatches(
     said = f"concat_ws('; ', {', '.join(says)})"
     if "said" in judged.columns:  # of readers (readers.py)
         said = f"coalesce(said, {said})"
-    found = spark.sql(OF_REQUESTS.format(kind=_KIND, said=said), judged=judged)
+    rows = spark.sql(OF_REQUESTS.format(kind=_KIND, said=said), judged=judged)
     if log is not None:
         of_log = spark.sql(OF_THE_LOG.format(kind=_KIND), records=log.records, judged=judged)
-        found = found.unionByName(of_log, allowMissingColumns=True)
+        rows = rows.unionByName(of_log, allowMissingColumns=True)
     for others in (beside, amiss):
         if others is not None:
-            found = found.unionByName(others, allowMissingColumns=True)
-    return found.select(*MISMATCH_COLUMNS)
+            rows = rows.unionByName(others, allowMissingColumns=True)
+    return rows.select(*MISMATCH_COLUMNS)

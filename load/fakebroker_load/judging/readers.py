@@ -183,10 +183,10 @@ def judge_readers(
         watermarks = spark.sql(WATERMARKS, fetched=fetched, parts=log.parts)
     planned = spark.createDataFrame(units, UNITS_SCHEMA)
     records = spark.sql(RECORDS, readings=readings, watermarks=watermarks, requests=requests, units=planned)
-    found = records
-    for each in (DONE, BATCHES):
-        found = found.unionByName(spark.sql(each, readings=readings), allowMissingColumns=True)
+    judged = records
+    for query in (DONE, BATCHES):
+        judged = judged.unionByName(spark.sql(query, readings=readings), allowMissingColumns=True)
     if any(unit[3] == MEMBER for unit in units):
         members = judge_members(spark, readings, requests, planned, log, runs)
-        found = found.unionByName(members, allowMissingColumns=True)
-    return held(found)
+        judged = judged.unionByName(members, allowMissingColumns=True)
+    return held(judged)

@@ -292,8 +292,8 @@ def judge(
 def few_of(spark: SparkSession, requests: DataFrame) -> list[str]:
     """Return the names in RARE of which each executor may well hold all rows."""
     counts = ", ".join(f"(SELECT count(*) FROM ({text})) AS {name}" for name, text in RARE.items())
-    (found,) = spark.sql(f"SELECT {counts}", requests=requests).collect()
-    return [name for name in RARE if found[name] <= FEW]
+    (counted,) = spark.sql(f"SELECT {counts}", requests=requests).collect()
+    return [name for name in RARE if counted[name] <= FEW]
 
 
 def no_log(spark: SparkSession) -> Log:

@@ -50,7 +50,7 @@ def unjudged_of(
     waiting = {
         run["scenario"]["name"] for run in runs if any(group.get("waits") for group in run["scenario"]["groups"])
     }
-    return tuple(each for way in ways for each in of_run(way, known.get(way.run), way.run in waiting))
+    return tuple(rule for way in ways for rule in of_run(way, known.get(way.run), way.run in waiting))
 
 
 def of_run(way: Ways, parts: Mapping[str, int] | Row | None, waits: bool) -> Iterator[Unjudged]:

@@ -66,10 +66,10 @@ def as_far_as(ways: Sequence[Ways]) -> str:
     """Return how far a verdict goes, as the end of a sentence; empty if each run has all three witnesses."""
     if all(way.count == len(WORDS) for way in ways):
         return ""
-    told = ["the answers"]
-    told += ["the log"] if all(way.has_log for way in ways) else []
-    told += ["the journal"] if all(way.journal is not None for way in ways) else []
-    return f", as far as {' and '.join(told)} tell"
+    witnesses = ["the answers"]
+    witnesses += ["the log"] if all(way.has_log for way in ways) else []
+    witnesses += ["the journal"] if all(way.journal is not None for way in ways) else []
+    return f", as far as {' and '.join(witnesses)} tell"
 
 
 def has_journal(run: Mapping[str, Any]) -> bool:

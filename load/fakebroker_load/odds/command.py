@@ -145,12 +145,12 @@ def odds(
         ready_cluster(cluster, console, None) as (spark, _),
         progress_bar(console, "odds", trials * len(models), "trials") as on_progress,
     ):
-        found = run_odds(spark, models, seeds, tells=trials == 1, on_progress=on_progress)
+        sums = run_odds(spark, models, seeds, tells=trials == 1, on_progress=on_progress)
     took_s = round(time.monotonic() - started, 1)
     if json_file is not None:
         try:
-            json_file.write_text(json.dumps(as_json(found, took_s), indent=1) + "\n", encoding="utf-8")
+            json_file.write_text(json.dumps(as_json(sums, took_s), indent=1) + "\n", encoding="utf-8")
         except OSError as error:
             raise ResultsError(f"--json {json_file} cannot be written: {error.strerror}.") from error
-    print_odds(console, found, took_s)
+    print_odds(console, sums, took_s)
     return 0

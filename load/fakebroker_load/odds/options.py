@@ -39,13 +39,13 @@ def as_time(ms: int) -> str:
 
 def parse_settings(option: str, given: Sequence[str] | None) -> dict[str, str]:
     """Parse each NAME=VALUE."""
-    found = {}
+    settings = {}
     for text in given or ():
         name, equals, value = text.partition("=")
         if not equals or not name:
             raise typer.BadParameter(f"{option} {text!r} is not NAME=VALUE.")
-        found[name] = value
-    return found
+        settings[name] = value
+    return settings
 
 
 def command(model: OddsModel, seed: int) -> str:

@@ -41,7 +41,7 @@ def rate_of(events: Sequence[float], units: Sequence[float]) -> Rate | None:
     n, total, of = len(events), sum(events), sum(units)
     if not of:
         return None
-    rate, hit = total / of, sum(each > 0 for each in events)
+    rate, hit = total / of, sum(event > 0 for event in events)
     if not hit:
         return Rate(0.0, None, None, 0, 1 - _ERROR ** (1 / n) if n > 1 else None)
     if n == 1:

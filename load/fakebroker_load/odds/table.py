@@ -38,23 +38,23 @@ _LEGEND = (
 )
 
 
-def print_odds(console: Console, found: Sequence[OddsSum], took_s: float) -> None:
-    differ = [name for name in _NAMES if len({str(getattr(each.model, name)) for each in found}) > 1]
-    labels = [_settings(each.model, ["acks", *(name for name in differ if name != "acks")]) for each in found]
-    for sentence in _premises(found[0], [name for name in _NAMES if name not in differ and name != "acks"]):
+def print_odds(console: Console, sums: Sequence[OddsSum], took_s: float) -> None:
+    differ = [name for name in _NAMES if len({str(getattr(row.model, name)) for row in sums}) > 1]
+    labels = [_settings(row.model, ["acks", *(name for name in differ if name != "acks")]) for row in sums]
+    for sentence in _premises(sums[0], [name for name in _NAMES if name not in differ and name != "acks"]):
         console.print(escape(sentence), soft_wrap=True)
     console.print()
     if console.width >= _WIDE_COLUMNS:
-        console.print(_table(found, labels))
+        console.print(_table(sums, labels))
     else:
-        for each, label in zip(found, labels, strict=True):
+        for row, label in zip(sums, labels, strict=True):
             console.print(f"[bold]{escape(label)}[/]")
-            console.print(_block(each))
+            console.print(_block(row))
     console.print(escape(_LEGEND))
-    for each, label in zip(found, labels, strict=True):
-        _print_details(console, each, label)
-    sent = sum(each.total("sent") for each in found)
-    cpu_s = sum(each.total("took_us") for each in found) / 1e6
+    for row, label in zip(sums, labels, strict=True):
+        _print_details(console, row, label)
+    sent = sum(row.total("sent") for row in sums)
+    cpu_s = sum(row.total("took_us") for row in sums) / 1e6
     console.print(f"\n{sent:,} records in {took_s:,.1f} s; {sent / max(cpu_s, 1e-6):,.0f} in a second of CPU.")
 
 
@@ -82,13 +82,13 @@ def _premises(of: OddsSum, names: Sequence[str]) -> list[str]:
     ]
 
 
-def _table(found: Sequence[OddsSum], labels: Sequence[str]) -> Table:
+def _table(sums: Sequence[OddsSum], labels: Sequence[str]) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     table.add_column("")
     for header in ("records", "leaders lost", *_SHOWN, "unavailable, %"):
         table.add_column(header, justify="right")
-    for each, label in zip(found, labels, strict=True):
-        table.add_row(escape(label), f"{each.total('sent'):,}", f"{each.total('leaders_lost'):,}", *_figures(each))
+    for row, label in zip(sums, labels, strict=True):
+        table.add_row(escape(label), f"{row.total('sent'):,}", f"{row.total('leaders_lost'):,}", *_figures(row))
     return table
 
 
@@ -138,9 +138,9 @@ def _print_details(console: Console, of: OddsSum, label: str) -> None:
             return
 
 
-def as_json(found: Sequence[OddsSum], took_s: float) -> dict[str, object]:
+def as_json(sums: Sequence[OddsSum], took_s: float) -> dict[str, object]:
     """Return all options and counts. Shares are from 0 to 1, times milliseconds."""
-    return {"took_s": took_s, "rows": [_as_json(each) for each in found]}
+    return {"took_s": took_s, "rows": [_as_json(row) for row in sums]}
 
 
 def _as_json(of: OddsSum) -> dict[str, object]:

@@ -63,10 +63,10 @@ class OddsSum:
         return rate_of(self._each(events), self._each(units))
 
     def errors(self) -> Counter[str]:
-        found: Counter[str] = Counter()
+        counts: Counter[str] = Counter()
         for trial in self.trials:
-            found.update(trial.errors)
-        return found
+            counts.update(trial.errors)
+        return counts
 
     def seed_with(self, name: str) -> int | None:
         """Return the first seed with such an event."""
@@ -94,10 +94,10 @@ def run_odds(
         rows = [row.asDict() for row in frame.mapInArrow(task, from_arrow_schema(TRIAL_SCHEMA)).collect()]
     if len(rows) != len(models) * len(seeds):
         raise SparkFailed(f"Spark gave {len(rows):,} results for {len(models) * len(seeds):,} trials.")
-    found: list[list[TrialResult]] = [[] for _ in models]
+    by_model: list[list[TrialResult]] = [[] for _ in models]
     for row in sorted(rows, key=lambda row: int(row["seed"])):
-        found[row.pop("model")].append(TrialResult(**row))
-    return [OddsSum(model, trials) for model, trials in zip(models, found, strict=True)]
+        by_model[row.pop("model")].append(TrialResult(**row))
+    return [OddsSum(model, trials) for model, trials in zip(models, by_model, strict=True)]
 
 
 def make_task(

@@ -70,7 +70,7 @@ def _has_whole_producer(header: BatchHeader) -> bool:
     producer = header.producer_id, header.producer_epoch
     if header.is_control:
         return NONE not in producer
-    has = [each != NONE for each in (*producer, header.base_sequence)]
+    has = [number != NONE for number in (*producer, header.base_sequence)]
     return all(has) or not (any(has) or header.is_transactional)
 
 

@@ -93,20 +93,20 @@ class FollowersReader:
         """Return True if the leader says that the follower is in sync now."""
         try:
             with Asker(part["host"], part["port"]) as leader:
-                told = leader.metadata(part["topic"]).followers.get((part["topic"], part["partition"]), ())
+                in_sync = leader.metadata(part["topic"]).followers.get((part["topic"], part["partition"]), ())
         except WireError:
             return False
-        return f"{follower[0]}:{follower[1]}" in told
+        return f"{follower[0]}:{follower[1]}" in in_sync
 
 
 def read_digest(asker: Asker, part: Row, start: int, end: int) -> Digest:
     """Return the digest. Raises WireError if the log ends before `end`."""
     digest, offset = Digest(start, end), start
     while offset < end:
-        found = asker.batches(part["topic"], part["partition"], offset)
-        if not found:
+        batches = asker.batches(part["topic"], part["partition"], offset)
+        if not batches:
             raise WireError(f"{part['topic']}-{part['partition']} cannot be read at {offset} from a follower")
-        for each in found:
-            digest.add(each.header, each.data)
-            offset = each.header.last_offset + 1
+        for batch in batches:
+            digest.add(batch.header, batch.data)
+            offset = batch.header.last_offset + 1
     return digest

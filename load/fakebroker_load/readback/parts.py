@@ -43,8 +43,8 @@ def read_part(part: Row, followers: FollowersReader) -> Iterator[pa.RecordBatch]
     if GONE not in said and leaders.start < leaders.end:
         for address in part["followers"] or ():
             host, _, port = address.rpartition(":")
-            if found := followers.problem(part, (host, int(port)), leaders):
-                said.append(found)
+            if difference := followers.problem(part, (host, int(port)), leaders):
+                said.append(difference)
     if rows := [_finding(part, leaders.end, problem) for problem in said if problem != GONE]:
         yield to_batch(rows)
 
@@ -61,17 +61,17 @@ def _rows(asker: Asker, part: Row, leaders: Digest) -> Iterator[list[Row]]:
     while offset < end:
         before = offset
         try:
-            found = asker.batches(part["topic"], part["partition"], offset, is_committed)
+            batches = asker.batches(part["topic"], part["partition"], offset, is_committed)
         except RecordsGone:
             yield [_finding(part, offset, GONE)]
             if (offset := _first_readable(asker, part, offset, end)) >= end:
                 return
             continue
-        if is_committed and not found:  # records from the last stable offset on are shown to no read_committed consumer
+        if is_committed and not batches:  # no read_committed consumer gets records from the last stable offset on
             is_committed = False
             continue
         rows: list[Row] = []
-        for batch in found:
+        for batch in batches:
             problem = judge.problem(batch.header, batch.data, batch.records)
             leaders.add(batch.header, batch.data)
             shown = batch.is_shown and is_committed if part["transactional"] else None

@@ -31,17 +31,20 @@ def compare_runs(
     markdown: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the table there.")] = None,
 ) -> int:
     """Compare the results in two folders: exit status 1 if the second is worse, 2 if they have no group in common."""
-    found = compare(_results(before), _results(after), limit)
-    for file, text in ((json_file, json.dumps(found.as_json(), indent=1) + "\n"), (markdown, as_markdown(found))):
+    comparison = compare(_results(before), _results(after), limit)
+    for file, text in (
+        (json_file, json.dumps(comparison.as_json(), indent=1) + "\n"),
+        (markdown, as_markdown(comparison)),
+    ):
         if file is not None:
             try:
                 file.write_text(text, encoding="utf-8")
             except OSError as error:
                 raise ResultsError(f"{file} cannot be written: {error.strerror}.") from error
-    print_comparison(make_console(), found)
-    if found.is_worse:
+    print_comparison(make_console(), comparison)
+    if comparison.is_worse:
         return 1
-    return 0 if found.ok else USER_ERROR_STATUS
+    return 0 if comparison.ok else USER_ERROR_STATUS
 
 
 def _results(folder: Path) -> Results:
@@ -52,45 +55,48 @@ def _results(folder: Path) -> Results:
         raise DamagedResults(folder, f"{VERDICT_FILE} is not as this release writes it") from None
 
 
-def print_comparison(console: Console, found: Comparison) -> None:
+def print_comparison(console: Console, comparison: Comparison) -> None:
     shown = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     for at, header in enumerate(_HEADERS):
         shown.add_column(header, justify="right" if 1 < at < 5 else "left")
     label = ""
-    for each in found.differences:
-        own = f"{each.run}: {each.group}"
-        cells = [escape(cell) for cell in _cells(each)]
-        if each.is_regression:
+    for difference in comparison.differences:
+        own = f"{difference.run}: {difference.group}"
+        cells = [escape(cell) for cell in _cells(difference)]
+        if difference.is_regression:
             cells[-1] = f"[bold red]{cells[-1]}[/]"
         shown.add_row(escape(own) if own != label else "", *cells)
         label = own
     console.print(shown)
-    for note in found.notes:
+    for note in comparison.notes:
         console.print(escape(note), soft_wrap=True)
-    console.print(f"[bold {'green' if found.ok else 'red'}]{escape(sentence(found))}[/]", soft_wrap=True)
+    console.print(f"[bold {'green' if comparison.ok else 'red'}]{escape(sentence(comparison))}[/]", soft_wrap=True)
 
 
-def as_markdown(found: Comparison) -> str:
-    rows = [(f"{each.run}: {each.group}", *_cells(each)) for each in found.differences]
-    notes = [f"- {note}" for note in found.notes]
-    return "\n".join([f"## {sentence(found)}", "", table(_HEADERS, rows, right_from=2), "", *notes, ""])
+def as_markdown(comparison: Comparison) -> str:
+    rows = [(f"{difference.run}: {difference.group}", *_cells(difference)) for difference in comparison.differences]
+    notes = [f"- {note}" for note in comparison.notes]
+    return "\n".join([f"## {sentence(comparison)}", "", table(_HEADERS, rows, right_from=2), "", *notes, ""])
 
 
-def sentence(found: Comparison) -> str:
+def sentence(comparison: Comparison) -> str:
     """Return the conclusion of the comparison."""
-    if found.verdicts[0] and not found.verdicts[1]:
+    if comparison.verdicts[0] and not comparison.verdicts[1]:
         return "Worse: the first was confirmed, the second was not."
-    if found.regressions:
-        return f"Worse in {len(found.regressions)} of {len(found.differences)} figures, limit {100 * found.limit:g} %."
-    if not found.differences:
+    if comparison.regressions:
+        return (
+            f"Worse in {len(comparison.regressions)} of {len(comparison.differences)} figures, "
+            f"limit {100 * comparison.limit:g} %."
+        )
+    if not comparison.differences:
         return "Nothing was compared: the two have no group in common."
-    return f"Not worse: no figure is, by more than {100 * found.limit:g} % and more than chance."
+    return f"Not worse: no figure is, by more than {100 * comparison.limit:g} % and more than chance."
 
 
-def _cells(each: Difference) -> tuple[str, ...]:
-    word = "worse" if each.is_regression else "chance" if each.is_chance else ""
-    change = "" if each.change is None else f"{each.change:.2f}x"
-    return each.what, _figure(each.before), _figure(each.after), change, word
+def _cells(difference: Difference) -> tuple[str, ...]:
+    word = "worse" if difference.is_regression else "chance" if difference.is_chance else ""
+    change = "" if difference.change is None else f"{difference.change:.2f}x"
+    return difference.what, _figure(difference.before), _figure(difference.after), change, word
 
 
 def _figure(value: float | None) -> str:

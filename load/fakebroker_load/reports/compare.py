@@ -77,7 +77,7 @@ class Comparison:
 
     @property
     def regressions(self) -> list[Difference]:
-        return [each for each in self.differences if each.is_regression]
+        return [difference for difference in self.differences if difference.is_regression]
 
     @property
     def is_worse(self) -> bool:
@@ -97,18 +97,18 @@ class Comparison:
             "notes": list(self.notes),
             "differences": [
                 {
-                    "run": each.run,
-                    "group": each.group,
-                    "what": each.what,
-                    "before": each.before,
-                    "after": each.after,
-                    "before_interval": each.before_interval,
-                    "after_interval": each.after_interval,
-                    "change": each.change,
-                    "is_chance": each.is_chance,
-                    "is_regression": each.is_regression,
+                    "run": difference.run,
+                    "group": difference.group,
+                    "what": difference.what,
+                    "before": difference.before,
+                    "after": difference.after,
+                    "before_interval": difference.before_interval,
+                    "after_interval": difference.after_interval,
+                    "change": difference.change,
+                    "is_chance": difference.is_chance,
+                    "is_regression": difference.is_regression,
                 }
-                for each in self.differences
+                for difference in self.differences
             ],
         }
 
@@ -131,12 +131,12 @@ class Results:
         count = len(waited)
         if not count:
             return {}
-        asked: list[float] = []
+        levels: list[float] = []
         for q in QUANTILES.values():
             margin = _Z * sqrt(q * (1 - q) / count)
-            asked += [q, max(0.0, q - margin), min(1.0, q + margin)]
-        found = [us / 1000 for us in pc.quantile(waited, q=asked).to_pylist()]
-        return {name: Quantile(*found[3 * at : 3 * at + 3]) for at, name in enumerate(QUANTILES)}
+            levels += [q, max(0.0, q - margin), min(1.0, q + margin)]
+        times_ms = [us / 1000 for us in pc.quantile(waited, q=levels).to_pylist()]
+        return {name: Quantile(*times_ms[3 * at : 3 * at + 3]) for at, name in enumerate(QUANTILES)}
 
     def throughput(self, run: str, group: str) -> float | None:
         """Return answers per second, from the first request sent to the last answer."""
@@ -153,16 +153,16 @@ class Results:
 def compare(before: Results, after: Results, limit: float = 0.1) -> Comparison:
     """Compare two runs. `limit` is the share by which a time may grow, or the throughput fall."""
     notes = tuple(_notes(before, after))
-    found: list[Difference] = []
+    differences: list[Difference] = []
     for run, group in before.groups:
         if (run, group) in after.groups:
-            found += _of_group(before, after, run, group, limit)
-    return Comparison(tuple(found), notes, (before.ok, after.ok), limit)
+            differences += _of_group(before, after, run, group, limit)
+    return Comparison(tuple(differences), notes, (before.ok, after.ok), limit)
 
 
 def _of_group(before: Results, after: Results, run: str, group: str, limit: float) -> Iterator[Difference]:
     one, other = before.groups[run, group], after.groups[run, group]
-    shares = [each["confirmed"] / each["requests"] if each["requests"] else 0.0 for each in (one, other)]
+    shares = [side["confirmed"] / side["requests"] if side["requests"] else 0.0 for side in (one, other)]
     yield Difference(run, group, "confirmed, %", 100 * shares[0], 100 * shares[1], is_regression=shares[1] < shares[0])
     rates = before.throughput(run, group), after.throughput(run, group)
     yield Difference(run, group, "answers/s", *rates, is_regression=_is_lower(*rates, limit))

@@ -101,14 +101,14 @@ class Distributions:
     last_us: dict[str, int]
 
     def by_kind(self, measure: int) -> dict[Kind, Distribution]:
-        return {kind: found for (kind, each), found in self.of.items() if each == measure}
+        return {kind: distribution for (kind, of_measure), distribution in self.of.items() if of_measure == measure}
 
     def by_group(self, measure: int) -> dict[tuple[str, str], Distribution]:
         """Return the distributions with all answers merged."""
         merged: dict[tuple[str, str], Distribution] = {}
-        for kind, found in self.by_kind(measure).items():
+        for kind, distribution in self.by_kind(measure).items():
             into = merged.setdefault((kind.run, kind.group), Distribution())
-            for bucket, (rows, top_us) in found.buckets.items():
+            for bucket, (rows, top_us) in distribution.buckets.items():
                 into.add(bucket, rows, top_us)
         return merged
 
@@ -138,6 +138,6 @@ def answer_name(row: Any) -> str:
 def most(kinds: Iterable[tuple[Any, Distribution]], limit: int) -> tuple[list[tuple[Any, Distribution]], Sequence[Any]]:
     """Return the distributions with the most rows, at most `limit`, in their present order. Also return the names of
     the others."""
-    found = list(kinds)
-    chosen = {name for name, _ in sorted(found, key=lambda item: -item[1].rows)[:limit]}
-    return [item for item in found if item[0] in chosen], [name for name, _ in found if name not in chosen]
+    pairs = list(kinds)
+    chosen = {name for name, _ in sorted(pairs, key=lambda item: -item[1].rows)[:limit]}
+    return [item for item in pairs if item[0] in chosen], [name for name, _ in pairs if name not in chosen]

@@ -86,35 +86,35 @@ def examples_of(spark: SparkSession, judged: DataFrame, verdict: Verdict, journa
     ]
     rows: dict[int, Any] = {}
     if keys:
-        asked = spark.sql(ASKED, judged=judged, keys=spark.createDataFrame(keys, KEYS_SCHEMA))
-        for found_row in asked.collect():
+        judged_rows = spark.sql(ASKED, judged=judged, keys=spark.createDataFrame(keys, KEYS_SCHEMA))
+        for found_row in judged_rows.collect():
             rows.setdefault(found_row["number"], found_row.asDict())
     events = _events(spark, rows, journal)
     ways = {way.run: way for way in verdict.ways}
-    found = []
+    examples = []
     for number, reason in enumerate(reasons):
         row = rows.get(number)
         steps = () if row is None else tuple(steps_of(row, events.get(number, []), ways.get(reason.run)))
-        found.append(Example(reason, tuple(_says(reason)), steps, "" if row is None else _details(row)))
-    return found
+        examples.append(Example(reason, tuple(_says(reason)), steps, "" if row is None else _details(row)))
+    return examples
 
 
 def _events(
     spark: SparkSession, rows: Mapping[int, Mapping[str, Any]], journal: DataFrame | None
 ) -> dict[int, list[Mapping[str, Any]]]:
-    asked = []
+    requests = []
     for number, row in rows.items():
         if row.get("request") is not None:
             append = row["append"]
             beyond = None if append is None else append["last_offset"]
-            asked.append((number, row["run"], row["request"], row["topic"], row["partition"], beyond))
-    found: dict[int, list[Mapping[str, Any]]] = {}
-    if journal is not None and asked:
-        frame = spark.createDataFrame(asked, REQUESTS_SCHEMA)
-        text = EVENTS.replace("{{requests}}", ", ".join(str(request) for _, _, request, *_ in asked))
+            requests.append((number, row["run"], row["request"], row["topic"], row["partition"], beyond))
+    events: dict[int, list[Mapping[str, Any]]] = {}
+    if journal is not None and requests:
+        frame = spark.createDataFrame(requests, REQUESTS_SCHEMA)
+        text = EVENTS.replace("{{requests}}", ", ".join(str(request) for _, _, request, *_ in requests))
         for event in spark.sql(text, journal=journal, asked=frame).collect():
-            found.setdefault(event["number"], []).append(event.asDict())
-    return found
+            events.setdefault(event["number"], []).append(event.asDict())
+    return events
 
 
 def steps_of(row: Mapping[str, Any], events: Sequence[Mapping[str, Any]], way: Ways | None) -> Iterator[Step]:
@@ -126,8 +126,8 @@ def steps_of(row: Mapping[str, Any], events: Sequence[Mapping[str, Any]], way: W
     shift_us = _shift_us(row, events, way)
     if shift_us is not None:
         for event in events:
-            told = _of_broker(event)
-            steps += [Step(mono_ms * 1000 - shift_us - zero_us, BROKER, kind, text) for mono_ms, kind, text in told]
+            entries = _of_broker(event)
+            steps += [Step(mono_ms * 1000 - shift_us - zero_us, BROKER, kind, text) for mono_ms, kind, text in entries]
     end_us = max(step.at_us for step in steps if step.kind not in ("deadline", "watermark"))
     near = (step for step in steps if step.kind != "deadline" or step.at_us <= end_us * FAR)
     yield from sorted(near, key=lambda step: (step.at_us, step.kind == "answered"))

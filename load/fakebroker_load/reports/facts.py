@@ -56,8 +56,8 @@ def _shown(arguments: Sequence[str]) -> Iterator[str]:
     for argument in arguments:
         if is_token or argument.startswith(f"{_TOKEN}="):
             yield HIDDEN if is_token else f"{_TOKEN}={HIDDEN}"
-        elif found := _SECRET.search(argument):
-            yield argument[: found.end()] + HIDDEN
+        elif secret := _SECRET.search(argument):
+            yield argument[: secret.end()] + HIDDEN
         else:
             yield argument
         is_token = argument == _TOKEN
@@ -65,7 +65,7 @@ def _shown(arguments: Sequence[str]) -> Iterator[str]:
 
 def brokers_of(leaders: Mapping[tuple[str, int], tuple[str, int]]) -> dict[str, dict[str, list[int]]]:
     """Return the partitions that each broker leads, by its address and topic."""
-    found: dict[str, dict[str, list[int]]] = {}
+    by_broker: dict[str, dict[str, list[int]]] = {}
     for (topic, partition), (host, port) in sorted(leaders.items()):
-        found.setdefault(f"{host}:{port}", {}).setdefault(topic, []).append(partition)
-    return found
+        by_broker.setdefault(f"{host}:{port}", {}).setdefault(topic, []).append(partition)
+    return by_broker

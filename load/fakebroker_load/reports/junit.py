@@ -61,7 +61,7 @@ def _case(suite: ElementTree.Element, run: str, name: str, wrong: list[str]) -> 
 
 def _judged_by(verdict: Verdict, name: str) -> str:
     ways = [way.sentence() for way in verdict.ways if way.run == name]
-    unjudged = [each.sentence() for each in verdict.unjudged if each.run == name]
+    unjudged = [rule.sentence() for rule in verdict.unjudged if rule.run == name]
     return "\n".join([log_sentence(verdict), *ways, *unjudged])
 
 

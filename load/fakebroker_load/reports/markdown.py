@@ -49,7 +49,7 @@ def as_markdown(verdict: Verdict) -> str:
         "",
     ]
     if verdict.unjudged:
-        lines += ["### What was not judged", "", *(f"- {_plain(each.sentence())}" for each in verdict.unjudged), ""]
+        lines += ["### What was not judged", "", *(f"- {_plain(rule.sentence())}" for rule in verdict.unjudged), ""]
     return "\n".join(lines)
 
 

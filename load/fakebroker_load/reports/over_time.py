@@ -156,14 +156,14 @@ def count_requests(spark: SparkSession, judged: DataFrame, last_us: Mapping[str,
     """Count the requests of each run. `last_us` is the time of its last response."""
     if not last_us:
         return {}
-    found = {
+    by_run = {
         run: Requests(step_ms(end_us), (last_step(end_us) + 1) * step_ms(end_us)) for run, end_us in last_us.items()
     }
-    cases = _cases({run: f"{of.step_ms * 1000}L" for run, of in found.items()})
+    cases = _cases({run: f"{of.step_ms * 1000}L" for run, of in by_run.items()})
     for row in spark.sql(REQUESTS.format(step_us=cases), judged=judged).collect():
-        if row["run"] in found:
-            _add(found[row["run"]], row)
-    return found
+        if row["run"] in by_run:
+            _add(by_run[row["run"]], row)
+    return by_run
 
 
 def _add(into: Requests, row: Any) -> None:
@@ -186,30 +186,30 @@ def tell_journal(
     last_us: Mapping[str, int],
 ) -> dict[str, Told]:
     """Return the journal of each run in steps. `topics` are those of each run; `journal` is as in journal/lines.py."""
-    found = {way.run: Told(step_ms(last_us.get(way.run, 0)), _why_not(way)) for way in ways}
+    journals = {way.run: Told(step_ms(last_us.get(way.run, 0)), _why_not(way)) for way in ways}
     starts = {
         way.run: (way.clock_us[0] + way.clock_us[1]) // 2
         for way in ways
-        if found[way.run].why_not is None and way.clock_us is not None
+        if journals[way.run].why_not is None and way.clock_us is not None
     }
     if journal is None or not starts:
-        return found
-    for row in spark.sql(_text(found, starts, topics, last_us), journal=journal).collect():
-        told, step = found[row["run"]], row["step"]
+        return journals
+    for row in spark.sql(_text(journals, starts, topics, last_us), journal=journal).collect():
+        run_journal, step = journals[row["run"]], row["step"]
         match row["what"]:
             case "parked":
-                told.parked[step] = row["one"]
+                run_journal.parked[step] = row["one"]
             case "all":
-                told.all.appended[step], told.all.behind[step] = row["one"], row["other"]
+                run_journal.all.appended[step], run_journal.all.behind[step] = row["one"], row["other"]
             case "partitions":
-                told.partition_count = row["one"]
+                run_journal.partition_count = row["one"]
             case _:
-                place = told.partitions.setdefault(f"{row['topic']}-{row['partition']}", Offsets())
+                place = run_journal.partitions.setdefault(f"{row['topic']}-{row['partition']}", Offsets())
                 place.appended[step], place.behind[step] = row["one"], row["other"]
-    for told in found.values():
-        for steps in (told.parked, told.all.appended, told.all.behind):
+    for run_journal in journals.values():
+        for steps in (run_journal.parked, run_journal.all.appended, run_journal.all.behind):
             _accumulate(steps)
-    return found
+    return journals
 
 
 def _why_not(way: Ways) -> str | None:
@@ -224,13 +224,13 @@ def _why_not(way: Ways) -> str | None:
 
 
 def _text(
-    found: Mapping[str, Told],
+    journals: Mapping[str, Told],
     starts: Mapping[str, int],
     topics: Mapping[str, Iterable[str]],
     last_us: Mapping[str, int],
 ) -> str:
     first = _cases({run: f"{start_us}L" for run, start_us in starts.items()})
-    width = _cases({run: f"{found[run].step_ms * 1000}L" for run in starts})
+    width = _cases({run: f"{journals[run].step_ms * 1000}L" for run in starts})
     last = _cases({run: str(last_step(last_us.get(run, 0))) for run in starts})
 
     def step(column: str) -> str:

@@ -40,9 +40,9 @@ Shorter = Callable[[str], str]
 
 def of_lateness(times: Distributions, waiting: Sequence[str]) -> dict[str, Any]:
     """Draw lateness. `waiting` are the groups with responses that wait, by label_of."""
-    found = {label_of(*key): each for key, each in times.by_group(LATENESS).items()}
-    late = {label: found[label] for label in waiting if label in found}
-    bins = {label: _rebinned(each) for label, each in late.items()}
+    by_label = {label_of(*key): distribution for key, distribution in times.by_group(LATENESS).items()}
+    late = {label: by_label[label] for label in waiting if label in by_label}
+    bins = {label: _rebinned(distribution) for label, distribution in late.items()}
     return {
         "histogram": Markup(plots.lateness_histogram(bins, BINS_PER_DECADE)) if late else None,
         "percentiles": _curves(late, "lateness"),
@@ -54,16 +54,16 @@ def of_latency(times: Distributions) -> dict[str, Any]:
     """Draw a curve of latency for each group and answer, at most MAX_CURVES of the most frequent."""
     chosen, left_out = most(times.by_kind(FROM_INTENDED).items(), MAX_CURVES)
     labels = {kind: f"{label_of(kind.run, kind.group)}: {kind.answer}" for kind, _ in chosen}
-    found: dict[str, Any] = {"labels": list(labels.values()), "left_out": len(left_out)}
+    content: dict[str, Any] = {"labels": list(labels.values()), "left_out": len(left_out)}
     for name, measure in LATENCIES.items():
         of_kinds = times.by_kind(measure)
-        found[name] = _curves({label: of_kinds[kind] for kind, label in labels.items() if kind in of_kinds}, name)
-    return found
+        content[name] = _curves({label: of_kinds[kind] for kind, label in labels.items() if kind in of_kinds}, name)
+    return content
 
 
 def of_send_delay(times: Distributions) -> dict[str, Any]:
     """Draw a curve of the send delay for each group."""
-    of_groups = {label_of(*key): each for key, each in times.by_group(SEND_DELAY).items()}
+    of_groups = {label_of(*key): distribution for key, distribution in times.by_group(SEND_DELAY).items()}
     chosen, left_out = most(of_groups.items(), MAX_CURVES)
     return {
         "picture": _curves(dict(chosen), "sent after it was intended"),
@@ -72,16 +72,18 @@ def of_send_delay(times: Distributions) -> dict[str, Any]:
     }
 
 
-def _curves(found: Mapping[str, Distribution], what: str) -> Markup | None:
-    if not found:
+def _curves(by_label: Mapping[str, Distribution], what: str) -> Markup | None:
+    if not by_label:
         return None
-    return Markup(plots.percentiles({label: list(each.curve()) for label, each in found.items()}, what))
+    return Markup(
+        plots.percentiles({label: list(distribution.curve()) for label, distribution in by_label.items()}, what)
+    )
 
 
-def _rebinned(found: Distribution) -> dict[int, int]:
+def _rebinned(distribution: Distribution) -> dict[int, int]:
     """Return wider bins, for a histogram."""
     bins: dict[int, int] = {}
-    for bucket, (rows, _) in sorted(found.buckets.items()):
+    for bucket, (rows, _) in sorted(distribution.buckets.items()):
         bin_ = max(bucket * BINS_PER_DECADE // BUCKETS_PER_DECADE, BINS_PER_DECADE)  # from 10 us on
         bins[bin_] = bins.get(bin_, 0) + rows
     return bins
@@ -97,24 +99,24 @@ def of_requests(requests: Requests, actions: Sequence[float]) -> dict[str, Any]:
     }
 
 
-def of_journal(told: Told | None, end_ms: float, actions: Sequence[float], shorter: Shorter) -> dict[str, Any]:
+def of_journal(journal: Told | None, end_ms: float, actions: Sequence[float], shorter: Shorter) -> dict[str, Any]:
     """Draw the journal of one run. A few partitions get their own lines. Many get one line for their sum, and the names
     of those furthest behind."""
-    found: dict[str, Any] = dict.fromkeys(("parked", "offsets", "why_not")) | {"lines": [], "furthest": []}
-    if told is None or told.why_not is not None:
-        return found | {"why_not": None if told is None else told.why_not}
-    if max(told.parked.values(), default=0) > 0:
-        found["parked"] = Markup(level_over_time(told.parked, told.step_ms, "requests parked", end_ms, actions))
-    lines = {"all partitions": told.all} if told.partition_count else {}
-    if told.partition_count <= len(told.partitions):
-        lines = {shorter(name): told.partitions[name] for name in sorted(told.partitions)}
+    content: dict[str, Any] = dict.fromkeys(("parked", "offsets", "why_not")) | {"lines": [], "furthest": []}
+    if journal is None or journal.why_not is not None:
+        return content | {"why_not": None if journal is None else journal.why_not}
+    if max(journal.parked.values(), default=0) > 0:
+        content["parked"] = Markup(level_over_time(journal.parked, journal.step_ms, "requests parked", end_ms, actions))
+    lines = {"all partitions": journal.all} if journal.partition_count else {}
+    if journal.partition_count <= len(journal.partitions):
+        lines = {shorter(name): journal.partitions[name] for name in sorted(journal.partitions)}
     else:
-        behind = {shorter(name): max(each.behind.values(), default=0) for name, each in told.partitions.items()}
-        found["furthest"] = [(name, records) for name, records in behind.items() if records > 0]
+        behind = {shorter(name): max(part.behind.values(), default=0) for name, part in journal.partitions.items()}
+        content["furthest"] = [(name, records) for name, records in behind.items() if records > 0]
     if lines:
-        drawn = {name: (each.appended, each.behind) for name, each in lines.items()}
-        found["offsets"] = Markup(offsets_over_time(drawn, told.step_ms, end_ms, actions))
-    return found | {"lines": list(lines), "partitions": told.partition_count}
+        drawn = {name: (offsets.appended, offsets.behind) for name, offsets in lines.items()}
+        content["offsets"] = Markup(offsets_over_time(drawn, journal.step_ms, end_ms, actions))
+    return content | {"lines": list(lines), "partitions": journal.partition_count}
 
 
 def of_example(example: Example) -> Markup | None:

@@ -71,8 +71,8 @@ def places_of(spark: SparkSession, counted: DataFrame, runs: Sequence[Mapping[st
     """Return the places of all runs, brokers first, the worst first. `counted` is that of distributions.py, `runs` as
     in run.json."""
     leaders = spark.createDataFrame(list(_leaders(runs)), LEADERS_SCHEMA)
-    found = spark.sql(PLACES, counted=counted, leaders=leaders).collect()
-    return [Placed(**{each.name: row[each.name] for each in fields(Placed)}) for row in found]
+    rows = spark.sql(PLACES, counted=counted, leaders=leaders).collect()
+    return [Placed(**{column.name: row[column.name] for column in fields(Placed)}) for row in rows]
 
 
 def _leaders(runs: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str, int, str]]:

@@ -75,14 +75,14 @@ def seal(folder: Path) -> None:
             files.setdefault(name, before["files"][name])  # it was removed, so `check` reports it as missing
     if (folder / VERDICT_FILE).exists():
         files[VERDICT_FILE] = _entry(folder / VERDICT_FILE)
-    told = {
+    manifest = {
         "format": FORMAT,
         "runs": {run["scenario"]["name"]: _command(run) for run in runs},
         "columns": columns,
         "files": files,
     }
     unfinished = folder / f".{MANIFEST_FILE}"
-    unfinished.write_text(_render(told))
+    unfinished.write_text(_render(manifest))
     unfinished.replace(folder / MANIFEST_FILE)
 
 
@@ -95,20 +95,20 @@ def check(folder: Path, others: Collection[str] = ()) -> None:
         raise DamagedResults(
             folder, f"{MANIFEST_FILE} is missing; an earlier release wrote none, and its results have to be made again"
         )
-    told = _read(folder)
-    _check_file(folder, RUN_FILE, told["files"])
+    manifest = _read(folder)
+    _check_file(folder, RUN_FILE, manifest["files"])
     if complaint := complaint_of((folder / RUN_FILE).read_bytes()):
         raise DamagedResults(folder, f"{RUN_FILE} is not as this release writes it ({complaint})")
     claimed = recorded_of(read_runs(folder))
-    listed = [name for name in told["files"] if name.partition("/")[0] in claimed]
+    listed = [name for name in manifest["files"] if name.partition("/")[0] in claimed]
     for name in [*listed, *others]:
-        _check_file(folder, name, told["files"])
+        _check_file(folder, name, manifest["files"])
     for name in claimed:
         for path in sorted((folder / name).rglob("*")):
-            found = path.relative_to(folder).as_posix()
-            if found not in told["files"] and not path.is_dir():
-                raise DamagedResults(folder, f"{found} is there, and {MANIFEST_FILE} does not list it")
-        _check_columns(folder, name, told)
+            file_name = path.relative_to(folder).as_posix()
+            if file_name not in manifest["files"] and not path.is_dir():
+                raise DamagedResults(folder, f"{file_name} is there, and {MANIFEST_FILE} does not list it")
+        _check_columns(folder, name, manifest)
 
 
 def columns_of(schema: pa.Schema) -> dict[str, str]:
@@ -120,7 +120,7 @@ def type_name(type_: pa.DataType) -> str:
     if pa.types.is_list(type_):
         return f"list<{type_name(type_.value_type)}>"
     if pa.types.is_struct(type_):
-        return f"struct<{', '.join(f'{each.name}: {type_name(each.type)}' for each in type_)}>"
+        return f"struct<{', '.join(f'{field.name}: {type_name(field.type)}' for field in type_)}>"
     return str(type_)
 
 
@@ -152,18 +152,18 @@ def _command(run: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _render(told: Mapping[str, Any]) -> str:
-    text = json.dumps(told, indent=1)
-    return json.dumps({**told, "sha256": hashlib.sha256(text.encode()).hexdigest()}, indent=1) + "\n"
+def _render(manifest: Mapping[str, Any]) -> str:
+    text = json.dumps(manifest, indent=1)
+    return json.dumps({**manifest, "sha256": hashlib.sha256(text.encode()).hexdigest()}, indent=1) + "\n"
 
 
 def _read(folder: Path) -> dict[str, Any]:
     """Return the content of the manifest. Raises DamagedResults if a single byte differs."""
     try:
         text = (folder / MANIFEST_FILE).read_bytes()
-        told: dict[str, Any] = json.loads(text)
-        is_ours = told["format"] == FORMAT
-        is_whole = _render({name: told[name] for name in told if name != "sha256"}).encode() == text
+        content: dict[str, Any] = json.loads(text)
+        is_ours = content["format"] == FORMAT
+        is_whole = _render({name: content[name] for name in content if name != "sha256"}).encode() == text
     except OSError as error:
         raise DamagedResults(folder, f"{MANIFEST_FILE} cannot be read ({error.strerror})") from None
     except (ValueError, LookupError, TypeError, RecursionError):
@@ -171,8 +171,8 @@ def _read(folder: Path) -> dict[str, Any]:
     if not is_whole:
         raise DamagedResults(folder, f"{MANIFEST_FILE} is damaged")
     if not is_ours:
-        raise DamagedResults(folder, f"{MANIFEST_FILE} has format {told['format']}, and this release reads {FORMAT}")
-    return told
+        raise DamagedResults(folder, f"{MANIFEST_FILE} has format {content['format']}, and this release reads {FORMAT}")
+    return content
 
 
 def _check_file(folder: Path, name: str, files: Mapping[str, Any]) -> None:
@@ -182,30 +182,30 @@ def _check_file(folder: Path, name: str, files: Mapping[str, Any]) -> None:
     try:
         if not path.is_file():
             raise DamagedResults(folder, f"{name} is {'no file' if os.path.lexists(path) else 'missing'}")
-        found = _entry(path)
+        entry = _entry(path)
     except OSError as error:
         raise DamagedResults(folder, f"{name} cannot be read ({error.strerror})") from None
     listed = files[name]
-    if found["bytes"] != listed["bytes"]:
+    if entry["bytes"] != listed["bytes"]:
         raise DamagedResults(
-            folder, f"{name} has {found['bytes']:,} bytes, and {MANIFEST_FILE} lists {listed['bytes']:,}"
+            folder, f"{name} has {entry['bytes']:,} bytes, and {MANIFEST_FILE} lists {listed['bytes']:,}"
         )
-    if found["sha256"] != listed["sha256"]:
+    if entry["sha256"] != listed["sha256"]:
         raise DamagedResults(folder, f"{name} is not the file that {MANIFEST_FILE} lists: its SHA-256 differs")
 
 
-def _check_columns(folder: Path, name: str, told: Mapping[str, Any]) -> None:
+def _check_columns(folder: Path, name: str, manifest: Mapping[str, Any]) -> None:
     """Raise DamagedResults if a column is missing, has another type, or is unknown to this release."""
-    found, own = told["columns"].get(name, {}), columns_of(RECORDED[name])
-    if not found:
+    listed, own = manifest["columns"].get(name, {}), columns_of(RECORDED[name])
+    if not listed:
         raise DamagedResults(folder, f"{name} is missing")
-    writers = sorted({run["versions"].get("fakebroker", "an unknown release") for run in told["runs"].values()})
+    writers = sorted({run["versions"].get("fakebroker", "an unknown release") for run in manifest["runs"].values()})
     by = f"; {', '.join(writers)} wrote it"
-    for column in [*own, *found]:
-        if column not in found:
+    for column in [*own, *listed]:
+        if column not in listed:
             raise DamagedResults(folder, f"{name} lacks the column {column}{by}")
         if column not in own:
             raise DamagedResults(folder, f"{name} has the column {column}, which this release does not know{by}")
-        if found[column] != own[column]:
-            what = f"the column {column} of {name} is {found[column]}, and this release reads {own[column]}"
+        if listed[column] != own[column]:
+            what = f"the column {column} of {name} is {listed[column]}, and this release reads {own[column]}"
             raise DamagedResults(folder, what + by)

@@ -75,8 +75,8 @@ def complaint_of(text: bytes) -> str | None:
         entries, plain = decode(text, type=list[Entry]), decode(text)
     except (MsgspecError, ScenarioError, ValueError, RecursionError) as error:
         return " ".join(str(error).split())
-    for entry, told in zip(entries, plain, strict=True):
-        if decode(encode(entry.scenario)) != told["scenario"]:
+    for entry, plain_entry in zip(entries, plain, strict=True):
+        if decode(encode(entry.scenario)) != plain_entry["scenario"]:
             return f"the scenario {entry.scenario.name!r} has other fields"
         if entry.planned.keys() != {group.name for group in entry.scenario.groups}:
             return f"`planned` of {entry.scenario.name!r} names other groups than its scenario"

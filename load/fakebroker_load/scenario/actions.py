@@ -166,16 +166,16 @@ class Actor:
         touched = {action[verb] for action in self._actions for verb in BROKER_VERBS if verb in action}
         if not touched:
             return {}
-        told = self._ask("GET", "/v1/brokers", None)["brokers"]
-        return {each["id"]: each["state"] for each in told if each["id"] in touched}
+        brokers = self._ask("GET", "/v1/brokers", None)["brokers"]
+        return {broker["id"]: broker["state"] for broker in brokers if broker["id"] in touched}
 
     def _quotas(self) -> dict[Entity, dict[str, float]]:
         """Return the quotas of the users, client ids and addresses in the actions."""
         touched = {_entity(action["quota"]) for action in self._actions if "quota" in action}
         if not touched:
             return {}
-        told = {_entity(each["entity"]): each["quotas"] for each in self._ask("GET", "/v1/quotas", None)["quotas"]}
-        return {entity: told.get(entity, {}) for entity in touched}
+        quotas = {_entity(entry["entity"]): entry["quotas"] for entry in self._ask("GET", "/v1/quotas", None)["quotas"]}
+        return {entity: quotas.get(entity, {}) for entity in touched}
 
     def _take_back(self, states: Mapping[int, str], quotas: Mapping[Entity, dict[str, float]]) -> None:
         """Undo every effect, whether or not its call got a response. Topics belong to the run, and are deleted with
@@ -210,8 +210,8 @@ class Actor:
 def _entity(given: Mapping[str, Any]) -> Entity:
     """Return the entity of a quota, by the names in the control's requests or in its responses."""
     names = {name.replace("_", "-"): name for name in _ENTITY}
-    found = {names.get(name, name): value for name, value in given.items()}
-    return tuple((name, found[name]) for name in _ENTITY if name in found)
+    by_name = {names.get(name, name): value for name, value in given.items()}
+    return tuple((name, by_name[name]) for name in _ENTITY if name in by_name)
 
 
 def _words(action: Mapping[str, Any]) -> str:

@@ -20,7 +20,7 @@ OF_BATCHES = (
 
 def parse_beside(data: object) -> dict[str, str]:
     """Return `beside`. Raises ValueError with the rest of a sentence about the group."""
-    if not isinstance(data, Mapping) or not all(isinstance(each, str) for each in (*data, *data.values())):
+    if not isinstance(data, Mapping) or not all(isinstance(text, str) for text in (*data, *data.values())):
         raise ValueError(f"has beside = {data!r}; it is a mapping of topics to answers, as in {{payments: NONE}}")
     return dict(data)
 

@@ -247,12 +247,12 @@ class Scenario:
             )
 
     def _check_read(self, group: Group, number: int) -> None:
-        sending = (each for each in self.groups if each.topic == group.topic and each.client not in READERS)
-        sent = max((each.partitions for each in sending), default=0)
+        sending = (other for other in self.groups if other.topic == group.topic and other.client not in READERS)
+        sent = max((other.partitions for other in sending), default=0)
         key, text = "topic", ""
         if sent < group.partitions:
             text = f"reads {group.partitions} partitions of the topic {group.topic!r}, and groups send to {sent}"
-        elif any(group.topic in each.expected and each.is_wide for each in self.groups):
+        elif any(group.topic in other.expected and other.is_wide for other in self.groups):
             text = f"reads the topic {group.topic!r}, to which requests of several partitions go"
         elif group.topic in self.transactional and (group.client, group.isolation) != (READER, READ_COMMITTED):
             text = "reads a topic that is written in transactions: that takes client: reader, isolation: read_committed"
@@ -302,7 +302,7 @@ class Scenario:
         rules: dict[str, set[Any]] = {}
         for rule in self.followers:
             rules.setdefault(str(rule["topic"]), set()).add(None if "partition" in rule else rule.get("behaviour"))
-        return set() if self.actions else {topic for topic, found in rules.items() if found == {"frozen"}}
+        return set() if self.actions else {topic for topic, behaviours in rules.items() if behaviours == {"frozen"}}
 
     @property
     def transactional(self) -> set[str]:

@@ -101,7 +101,7 @@ def parse_scenario(data: object) -> Scenario:
     ):
         if type(number) is not int:
             raise ScenarioError(f"A scenario has {key} = {number!r}, which is not a whole number.", key)
-    if not isinstance(configs, Mapping) or not all(isinstance(each, Mapping) for each in configs.values()):
+    if not isinstance(configs, Mapping) or not all(isinstance(settings, Mapping) for settings in configs.values()):
         raise ScenarioError("configs is a mapping of topics to their settings, by Kafka's names.", "configs")
     if not isinstance(followers, list) or not all(isinstance(rule, Mapping) for rule in followers):
         raise ScenarioError("followers is a list of mappings, as in {topic: t, behaviour: frozen}.", "followers")
@@ -142,7 +142,7 @@ def parse_scenario(data: object) -> Scenario:
 def is_assignment(data: object) -> bool:
     """Return True for a list with the broker ids of each partition."""
     return isinstance(data, list) and all(
-        isinstance(ids, list) and ids and all(type(each) is int for each in ids) for ids in data
+        isinstance(ids, list) and ids and all(type(broker_id) is int for broker_id in ids) for ids in data
     )
 
 

@@ -19,12 +19,12 @@ def slips_of_reader(group: Any) -> Iterator[tuple[str, str]]:
     have fields of readers."""
     reads = group.client in READERS
     own = (*(OF_READERS if reads else ()), *(OF_MEMBERS if group.client == MEMBER else ()))
-    for each in fields(group):
-        default = each.default if each.default_factory is MISSING else each.default_factory()
-        is_other = each.name not in (*OF_ALL, *own) if reads else each.name in (*OF_READERS, *OF_MEMBERS)
-        if is_other and getattr(group, each.name) != default:
+    for field in fields(group):
+        default = field.default if field.default_factory is MISSING else field.default_factory()
+        is_other = field.name not in (*OF_ALL, *own) if reads else field.name in (*OF_READERS, *OF_MEMBERS)
+        if is_other and getattr(group, field.name) != default:
             who = f"is a {group.client}, and that has" if reads else "sends, and so has"
-            yield each.name, f"{who} no {each.name}"
+            yield field.name, f"{who} no {field.name}"
     if group.isolation not in ISOLATIONS:
         yield "isolation", f"has isolation {group.isolation!r}, which is {' or '.join(ISOLATIONS)}"
     low, high = group.life_ms or (1, 1)
@@ -68,6 +68,6 @@ class Reading(NamedTuple):
 
     @classmethod
     def from_json(cls, text: str) -> Reading:
-        found = json.loads(text)
-        life_ms = found["life_ms"] and (found["life_ms"][0], found["life_ms"][1])
-        return cls(**found | {"parts": tuple(Part(*part) for part in found["parts"]), "life_ms": life_ms})
+        content = json.loads(text)
+        life_ms = content["life_ms"] and (content["life_ms"][0], content["life_ms"][1])
+        return cls(**content | {"parts": tuple(Part(*part) for part in content["parts"]), "life_ms": life_ms})

@@ -97,9 +97,9 @@ def offset_to(address: Address, pings: int = PINGS, clock: Callable[[], int] = t
 
         theirs = ask(address, ["time", number, before], is_it)[2]
         after = clock()
-        found = Offset(int(theirs) - (before + after) // 2, (after - before + 1) // 2)
-        if best is None or found.error_ns < best.error_ns:
-            best = found
+        offset = Offset(int(theirs) - (before + after) // 2, (after - before + 1) // 2)
+        if best is None or offset.error_ns < best.error_ns:
+            best = offset
     assert best is not None
     return best
 
@@ -111,18 +111,18 @@ def same_or(offset: Offset, same_boot: bool) -> Offset:
 
 def clock_facts(clocks: Iterable[TaskClock], tasks: int) -> dict[str, Any]:
     """Return the facts for `run.json`. `error_us` is null unless every task has reported its clock at the end."""
-    told = sorted(clocks, key=lambda each: each.task)
+    reported = sorted(clocks, key=lambda clock: clock.task)
     return {
-        "error_us": max((each.error_us for each in told), default=None) if len(told) == tasks else None,
-        "hosts": sorted({each.host for each in told}),
+        "error_us": max((clock.error_us for clock in reported), default=None) if len(reported) == tasks else None,
+        "hosts": sorted({clock.host for clock in reported}),
         "tasks": [
             {
-                "task": each.task,
-                "host": each.host,
-                "offset_us": each.before.ns // 1000,
-                "error_us": each.error_us,
+                "task": clock.task,
+                "host": clock.host,
+                "offset_us": clock.before.ns // 1000,
+                "error_us": clock.error_us,
             }
-            for each in told
+            for clock in reported
         ],
     }
 

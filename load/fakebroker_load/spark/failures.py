@@ -69,10 +69,10 @@ def cancelled_if_left(spark: SparkSession) -> Iterator[None]:
 def cause_of(text: str) -> str:
     """Return the cause, as the end of a sentence."""
     for pattern, words in _CAUSES:
-        if found := pattern.search(text):
-            return words.format(found=" and ".join(found.groups()) or found[0])
-    if found := _RAISED.search(text):
-        return f"a task ended with {found[1]}"
+        if match := pattern.search(text):
+            return words.format(found=" and ".join(match.groups()) or match[0])
+    if match := _RAISED.search(text):
+        return f"a task ended with {match[1]}"
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     near = [line for line in lines if line.startswith("Caused by: ")] or [
         line for line in lines if "Job aborted" in line

@@ -28,10 +28,10 @@ def read_back(spark: SparkSession, parts: list[Row], records_to: Path, parts_to:
     records = sum(part["readable_offset"] - part["start_offset"] for part in parts)
     # One task for each slot, and more for many records, so that all slots finish at about the same time.
     tasks = max(spark.sparkContext.defaultParallelism, records // OFFSETS_AT_ONCE)
-    found = ranges.repartition(tasks).mapInArrow(read_parts, from_arrow_schema(LOG_SCHEMA))
+    log_rows = ranges.repartition(tasks).mapInArrow(read_parts, from_arrow_schema(LOG_SCHEMA))
     try:
         with cancelled_if_left(spark), told("reading the log back"):
-            found.write.mode("append").parquet(str(records_to))
+            log_rows.write.mode("append").parquet(str(records_to))
     except SparkFailed as error:
         said = [line for line in str(error.__cause__).splitlines() if "WireError: " in line]
         if not said:

@@ -55,15 +55,15 @@ def files() -> Iterator[tuple[str, Path]]:
 
 def make_archive(folder: Path) -> Path:
     """Write the archive into `folder`, unless it exists."""
-    found = [(name, path.read_bytes()) for name, path in files()]
+    sources = [(name, path.read_bytes()) for name, path in files()]
     content = hashlib.sha256()
-    for name, data in found:
+    for name, data in sources:
         content.update(f"{name}\0{len(data)}\0".encode() + data)
     archive = folder / f"fakebroker-{content.hexdigest()[:16]}.zip"
     if not archive.exists():
         part = archive.with_suffix(".part")
         with zipfile.ZipFile(part, "w") as into:
-            for name, data in found:
+            for name, data in sources:
                 into.writestr(zipfile.ZipInfo(name, _EPOCH), data, zipfile.ZIP_DEFLATED, 1)
         part.replace(archive)
     return archive

@@ -51,21 +51,21 @@ def await_slots(
     deadline += wait_s
     seen = 0
     while True:
-        now, found = clock(), count()
-        if found != seen:
-            seen, changed = found, now
-        if found >= (wanted or 1) and (wanted or now - changed >= QUIET_S or is_local(master)):
-            return wanted or found
+        now, slots = clock(), count()
+        if slots != seen:
+            seen, changed = slots, now
+        if slots >= (wanted or 1) and (wanted or now - changed >= QUIET_S or is_local(master)):
+            return wanted or slots
         if is_local(master):  # no more will come
-            raise NotReady(f"{master} has {found} slots, and --tasks {wanted} need {wanted} at the same time.")
+            raise NotReady(f"{master} has {slots} slots, and --tasks {wanted} need {wanted} at the same time.")
         if now >= deadline:
             break
         sleep(POLL_S)
     if seen and wanted is None:
         return seen
     have = f"{seen} slot{'s' if seen != 1 else ''}" if seen else "no executor"
-    asked = f"--tasks {wanted} need {wanted} slots at the same time" if wanted else "the load needs one slot at least"
-    raise NotReady(f"{master} has given {have} within {wait_s:g} s, and {asked}; --wait-for-slots waits longer.")
+    need = f"--tasks {wanted} need {wanted} slots at the same time" if wanted else "the load needs one slot at least"
+    raise NotReady(f"{master} has given {have} within {wait_s:g} s, and {need}; --wait-for-slots waits longer.")
 
 
 def make_ready(
@@ -95,25 +95,25 @@ def make_ready(
             yield look(needed, ours, name)
 
         with told("looking at the executors"):
-            found = context.parallelize(range(slots), slots).barrier().mapPartitions(ask).collect()
+            executors = context.parallelize(range(slots), slots).barrier().mapPartitions(ask).collect()
     finally:
         if token is not None:
             token.unlink(missing_ok=True)
-    for each in found:
-        complain(each, shared)
+    for executor in executors:
+        complain(executor, shared)
     return slots
 
 
-def complain(found: Executor, shared: Path | None) -> None:
+def complain(executor: Executor, shared: Path | None) -> None:
     """Raise NotReady if the executor cannot do its part."""
-    if found.missing:
-        lacks = ", ".join(dict.fromkeys(found.missing))
+    if executor.missing:
+        lacks = ", ".join(dict.fromkeys(executor.missing))
         raise NotReady(
-            f"The executors' Python on {found.host} ({found.python}, {found.version}) lacks {lacks}: "
+            f"The executors' Python on {executor.host} ({executor.python}, {executor.version}) lacks {lacks}: "
             f"{how_to_install('load')} brings it there, or name another one with PYSPARK_PYTHON."
         )
-    if not found.sees:
+    if not executor.sees:
         raise NotReady(
-            f"The executor on {found.host} does not see the folder {shared}: results need one that driver and "
+            f"The executor on {executor.host} does not see the folder {shared}: results need one that driver and "
             "executors share under the same name."
         )

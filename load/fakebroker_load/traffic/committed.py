@@ -16,7 +16,7 @@ _ABORT = 0  # the type in the key of a marker, after its version
 
 def hidden_batches(fetched: Fetched) -> set[int]:
     """Return the base offsets of the batches that are not shown."""
-    aborted = sorted(fetched.aborted, key=lambda each: each[1])
+    aborted = sorted(fetched.aborted, key=lambda transaction: transaction[1])
     hidden: set[int] = set()
     producers: set[int] = set()
     for header, data in whole_batches(fetched.records):

@@ -74,7 +74,7 @@ class Member:
 
     @property
     def _has_all(self) -> bool:
-        return all(self._committed[each.partition] >= each.start + each.records for each in self._reading.parts)
+        return all(self._committed[part.partition] >= part.start + part.records for part in self._reading.parts)
 
     @property
     def _is_over(self) -> bool:

@@ -95,7 +95,7 @@ class Membership:
             self.member_id, self.generation = str(answer.member_id), int(answer.generation_id)
             shares: Mapping[str, bytes] = {}
             if answer.leader == self.member_id:
-                members = [(each.member_id, bytes(each.metadata)) for each in answer.members]
+                members = [(member.member_id, bytes(member.metadata)) for member in answer.members]
                 shares = deal(members, self._topic, len(self._reading.parts))
             _, answer = await self._ask(
                 SYNC,

@@ -157,8 +157,8 @@ class ProducerDriver:
         batch, error = cast("tuple[ProducerBatch, ProducerError]", subject)
         self._expired[error] = Expired(batch.created_ms, event.was_in_flight or batch.attempts > 0)
 
-    def _ended(self, exchange: Exchange, own: Row, told: RecordMetadata | ProducerError | None) -> None:
-        """Keep the row of a record; `told` is None without a result."""
+    def _ended(self, exchange: Exchange, own: Row, result: RecordMetadata | ProducerError | None) -> None:
+        """Keep the row of a record; `result` is None if there is none."""
         assert exchange.sent_ns is not None
         exchange.answered_ns = time.monotonic_ns()
         due_ns: tuple[int | None, int | None] = (None, exchange.answered_ns)
@@ -166,18 +166,18 @@ class ProducerDriver:
         if config.generation.has_delivery_timeout:
             due_ns = (None, exchange.sent_ns + config.delivery_timeout_ms * _NS_PER_MS)
         error_code, base_offset = None, None
-        expired = self._expired.get(told) if isinstance(told, ProducerError) else None
-        if isinstance(told, RecordMetadata):
-            exchange.outcome, error_code, base_offset = Outcome.ANSWERED, 0, told.offset
+        expired = self._expired.get(result) if isinstance(result, ProducerError) else None
+        if isinstance(result, RecordMetadata):
+            exchange.outcome, error_code, base_offset = Outcome.ANSWERED, 0, result.offset
         elif expired is not None:
             exchange.outcome = Outcome.EXPIRED_IN_FLIGHT if expired.was_sent else Outcome.EXPIRED
             limit_ms = config.delivery_timeout_ms if due_ns[1] != exchange.answered_ns else config.request_timeout_ms
             due_ns = ((expired.begun_ms + limit_ms - 1) * _NS_PER_MS, due_ns[1])
-        elif isinstance(told, BrokerError) and told.code == ErrorCode.network_exception:
+        elif isinstance(result, BrokerError) and result.code == ErrorCode.network_exception:
             exchange.outcome = Outcome.CLOSED
-        elif isinstance(told, BrokerError):
-            exchange.outcome, error_code = Outcome.ANSWERED, told.code  # the error has no offset
-        elif isinstance(told, _NEVER_IN_A_BATCH):
+        elif isinstance(result, BrokerError):
+            exchange.outcome, error_code = Outcome.ANSWERED, result.code  # the error has no offset
+        elif isinstance(result, _NEVER_IN_A_BATCH):
             exchange.outcome = Outcome.REFUSED
         else:
             exchange.outcome = Outcome.MISSING

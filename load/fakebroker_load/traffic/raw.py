@@ -72,7 +72,7 @@ class RawDriver:
         self._load = load
         self._row = row
         self._kept = {name: row[name] for name in RESULT_SCHEMA.names if name in row}
-        self._parts: list[tuple[str, int, int | None]] = [(*each,) for each in json.loads(row["parts"])]
+        self._parts: list[tuple[str, int, int | None]] = [(*part,) for part in json.loads(row["parts"])]
         self._headers = tuple((f"header-{number}", b"%d" % number) for number in range(row["headers"]))
         self._reader = AnswerReader(row["topic"], row["partition"])
         self._producer = NO_PRODUCER
@@ -139,7 +139,7 @@ class RawDriver:
                     acks=row["acks"],
                     timeout_ms=timeout_ms,
                     topics=[
-                        (topic, [batch for _, batch in some]) for topic, some in groupby(batches, lambda each: each[0])
+                        (topic, [batch for _, batch in some]) for topic, some in groupby(batches, lambda pair: pair[0])
                     ],
                     client_id=row["client_id"],
                     transactional_id=None if self._transaction is None else self._transaction.name,
@@ -214,9 +214,9 @@ class RawDriver:
 
     def _read(self, frame: bytes) -> dict[Part, ProduceAnswer]:
         """Return the response for each partition of a request. Raises ProtocolError if it is about others."""
-        found = decode_answers(frame) if len(self._parts) > 1 else [self._reader.read(frame)]
-        answers = {(answer.topic, answer.partition): answer for answer in found}
-        if len(found) != len(answers) or answers.keys() != {each[:2] for each in self._parts}:
+        results = decode_answers(frame) if len(self._parts) > 1 else [self._reader.read(frame)]
+        answers = {(answer.topic, answer.partition): answer for answer in results}
+        if len(results) != len(answers) or answers.keys() != {part[:2] for part in self._parts}:
             raise ProtocolError("The answer is about other partitions than the request.")
         return answers
 

@@ -120,11 +120,11 @@ class Processor:
                 await self._read_on()
                 return False
             await self._producer.commit_transaction()
-            told = [(offset, await future, value) for offset, future, value in under_way]
+            written = [(offset, await future, value) for offset, future, value in under_way]
         except ProducerError:
             await self._begin_anew(is_new=True)
             return False
-        for offset, metadata, value in told:
+        for offset, metadata, value in written:
             self._load.has_sent()
             self._keep(offset, value, sent_ns, metadata)
         self._done = read[-1][0] + 1
@@ -184,15 +184,15 @@ class Processor:
     async def _read(self, reader: Caller, offset: int, most: int) -> list[tuple[int, bytes]]:
         """Return offsets and values, from that offset on."""
         _, answer = await reader.ask(lambda number: encode_fetch(number, *self._source, offset, FETCH_WAIT_MS))
-        found: list[tuple[int, bytes]] = []
+        values: list[tuple[int, bytes]] = []
         for base, _, records in batches(decode_fetch(answer, *self._source).records):
             for record in records or ():
                 at = base + (record.offset_delta or 0)
-                if at >= offset and len(found) < most:
-                    found.append((at, record.value or b""))
-        return found
+                if at >= offset and len(values) < most:
+                    values.append((at, record.value or b""))
+        return values
 
-    def _keep(self, sequence: int, value: bytes, sent_ns: int | None, told: RecordMetadata | None) -> None:
+    def _keep(self, sequence: int, value: bytes, sent_ns: int | None, metadata: RecordMetadata | None) -> None:
         now_ns = time.monotonic_ns()
         exchange = Exchange(
             correlation_id=self._row["first_correlation_id"] + sequence,
@@ -201,16 +201,16 @@ class Processor:
             timeout_ms=0,
             intended_ns=(sent_ns or now_ns) - self._start_ns,  # unplanned: sent when its source was read
             sent_ns=sent_ns,
-            answered_ns=None if told is None else now_ns,
-            outcome=Outcome.NOT_SENT if told is None else Outcome.ANSWERED,
+            answered_ns=None if metadata is None else now_ns,
+            outcome=Outcome.NOT_SENT if metadata is None else Outcome.ANSWERED,
         )
         own: Row = {
             "sequence": sequence,
             "correlation_id": exchange.correlation_id,
             "timeout_ms": 0,
             "intended_us": exchange.intended_ns // 1000,
-            "error_code": None if told is None else 0,
-            "base_offset": None if told is None else told.offset,
+            "error_code": None if metadata is None else 0,
+            "base_offset": None if metadata is None else metadata.offset,
             "outcome": str(exchange.outcome),
             "due_high_us": None if sent_ns is None else (sent_ns - self._start_ns) // 1000 + COMMIT_WITHIN_MS * 1000,
             "value_crc": zlib.crc32(value),

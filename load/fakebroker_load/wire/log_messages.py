@@ -62,7 +62,7 @@ def decode_end_offset(frame: bytes, topic: str, partition: int, leader_epoch: in
     does not know the epoch."""
     _, answer = decode_response(OFFSET_FOR_LEADER_EPOCH, OFFSET_FOR_LEADER_EPOCH_VERSION, frame)
     assert isinstance(answer, OffsetForLeaderEpochResponse)
-    name, part = _only([(each.topic, part) for each in answer.topics for part in each.partitions])
+    name, part = _only([(entry.topic, part) for entry in answer.topics for part in entry.partitions])
     if (name, part.partition) != (topic, partition):
         raise ProtocolError(f"where the log ends: the answer is about partition {name}-{part.partition}")
     if part.error_code is not ErrorCode.none or part.end_offset < 0:
@@ -103,14 +103,14 @@ def decode_fetch(frame: bytes, topic: str, partition: int) -> Fetched:
     assert isinstance(answer, FetchResponse)
     if answer.error_code is not ErrorCode.none:
         raise RefusedError(f"Fetch: {kafka_name(answer.error_code)}")
-    name, part = _only([(each.topic, part) for each in answer.responses for part in each.partitions])
+    name, part = _only([(entry.topic, part) for entry in answer.responses for part in entry.partitions])
     if (name, part.partition_index) != (topic, partition):
         raise ProtocolError(f"Fetch: the answer is about partition {name}-{part.partition_index}")
     if part.error_code is ErrorCode.offset_out_of_range:
         raise OffsetOutOfRangeError(f"Fetch of partition {partition}: {kafka_name(part.error_code)}")
     if part.error_code is not ErrorCode.none:
         raise RefusedError(f"Fetch of partition {partition}: {kafka_name(part.error_code)}")
-    aborted = tuple((int(each.producer_id), int(each.first_offset)) for each in part.aborted_transactions or ())
+    aborted = tuple((int(txn.producer_id), int(txn.first_offset)) for txn in part.aborted_transactions or ())
     return Fetched(int(part.high_watermark), part.records or b"", aborted)
 
 

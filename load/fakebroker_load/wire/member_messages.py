@@ -37,11 +37,11 @@ def deal(members: Iterable[tuple[str, bytes]], topic: str, partitions: int) -> d
         wanting = sorted(name for name, data in members if topic in decode_subscription(data).topics)
     except InvalidRecordError as error:
         raise ProtocolError(f"a member's subscription: {error}") from None
-    each, more = divmod(partitions, len(wanting) or 1)
+    share, more = divmod(partitions, len(wanting) or 1)
     shares: dict[str, bytes] = {}
     first = 0
     for number, name in enumerate(wanting):
-        end = first + each + (number < more)
+        end = first + share + (number < more)
         parts = (NamedTopicPartitions(topic, tuple(range(first, end))),) if end > first else ()
         shares[name] = encode_assignment(Assignment(parts), _VERSION)
         first = end
@@ -54,7 +54,7 @@ def assigned(data: bytes, topic: str) -> Sequence[int]:
         return ()
     try:
         return [
-            index for each in decode_assignment(data).partitions if each.topic == topic for index in each.partitions
+            index for entry in decode_assignment(data).partitions if entry.topic == topic for index in entry.partitions
         ]
     except InvalidRecordError as error:
         raise ProtocolError(f"an assignment: {error}") from None

@@ -87,7 +87,7 @@ def decode_answers(frame: bytes) -> list[ProduceAnswer]:
     _, answer = decode_response(PRODUCE, PRODUCE_VERSION, frame)
     assert isinstance(answer, ProduceResponse)
     throttle_ms = answer.throttle_time // timedelta(milliseconds=1)
-    found: list[ProduceAnswer] = []
+    answers: list[ProduceAnswer] = []
     for topic in answer.responses:
         for part in topic.partition_responses:
             if part.error_code is ErrorCode.none and (part.record_errors or part.error_message is not None):
@@ -96,8 +96,8 @@ def decode_answers(frame: bytes) -> list[ProduceAnswer]:
             _check_start(offset, int(part.log_start_offset))
             append_ms = None if part.log_append_time is None else round(part.log_append_time.timestamp() * 1000)
             place = str(topic.name), int(part.index)
-            found.append(ProduceAnswer(*place, int(part.error_code), offset, throttle_ms, append_ms))
-    return found
+            answers.append(ProduceAnswer(*place, int(part.error_code), offset, throttle_ms, append_ms))
+    return answers
 
 
 def decode_produce(frame: bytes) -> ProduceAnswer:
@@ -201,7 +201,7 @@ def decode_metadata(frame: bytes) -> Metadata:
             if part.leader_id in brokers:
                 leaders[place] = brokers[part.leader_id]
                 epochs[place] = int(part.leader_epoch)
-                others = [brokers[each] for each in part.isr_nodes if each != part.leader_id and each in brokers]
+                others = [brokers[node] for node in part.isr_nodes if node != part.leader_id and node in brokers]
                 followers[place] = tuple(f"{host}:{port}" for host, port in others)
                 if problem := contradiction(part):
                     contradictions[place] = problem
