@@ -1,6 +1,6 @@
 """Find local variables that are named by a pronoun, so that a reader must look for what they hold.
 
-Parameters and attributes are not looked at: tests and callers name them.
+Parameters, fields and attributes are not looked at: tests and callers name them.
 """
 
 from __future__ import annotations
@@ -32,8 +32,10 @@ def problems_of(source: str, path: str | Path) -> Iterator[Problem]:
 
 
 def _bound(tree: ast.Module) -> Iterator[tuple[int, str | None]]:
+    classes = [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    fields = {field.target for node in classes for field in node.body if isinstance(field, ast.AnnAssign)}
     for node in ast.walk(tree):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node not in fields:
             yield node.lineno, node.id
         elif isinstance(node, ast.ExceptHandler | ast.MatchAs | ast.MatchStar):
             yield node.lineno, node.name

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from prose import pronouns
+from prose.lint import ROOT
 
 
 @pytest.mark.parametrize(
@@ -25,13 +26,16 @@ def test_a_local_that_is_a_pronoun_is_found(source: str) -> None:
     assert problem.rule == "pronoun"
 
 
-@pytest.mark.parametrize("source", ["def f(found): ...", "x.told = 1", "call(each=1)", "events = {}", "print(found)"])
+@pytest.mark.parametrize(
+    "source",
+    ["def f(found): ...", "class C:\n found: int = 0", "x.told = 1", "call(each=1)", "events = {}", "print(found)"],
+)
 def test_another_name_is_not(source: str) -> None:
     assert list(pronouns.problems_of(source, "x.py")) == []
 
 
 def test_every_folder_is_there() -> None:
-    assert [folder for folder in pronouns.FOLDERS if not any((pronouns.ROOT / folder).rglob("*.py"))] == []
+    assert [folder for folder in pronouns.FOLDERS if not any((ROOT / folder).rglob("*.py"))] == []
 
 
 def test_no_local_outside_the_tests_is_a_pronoun() -> None:
