@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
@@ -10,10 +11,12 @@ import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.errors import RequestTimedOutError
+from support.aiokafka_consumers import stop
 from support.log_reader import read_log, read_values
-from support.watchdog import run, wait_until
+from support.watchdog import run, until, wait_until
 
 from fakebroker import FakeCluster
+from fakebroker.core.journal.events import Parked
 
 pytestmark = pytest.mark.clients
 
@@ -177,7 +180,27 @@ def test_a_consumer_with_assigned_offsets_reads_what_was_produced(kafka: FakeClu
             consumer.seek(TopicPartition("t", 1), 0)
             read = [await consumer.getone() for _ in values]
         finally:
-            await consumer.stop()
+            await stop(consumer)
         return [(message.offset, message.value) for message in read]
 
     assert run(work()) == list(enumerate(values))
+
+
+def test_a_consumer_is_stopped_during_the_backoff_of_a_fetch(
+    kafka: FakeCluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    kafka.create_topic("t", partitions=1, replication_factor=1)
+    settings = {"enable_auto_commit": False, "retry_backoff_ms": 100 * TIMEOUT_MS}
+
+    async def work() -> None:
+        consumer = AIOKafkaConsumer(bootstrap_servers=kafka.bootstrap_servers, **settings)
+        await consumer.start()
+        consumer.assign([TopicPartition("t", 0)])
+        consumer.seek(TopicPartition("t", 0), 0)
+        await until(lambda: any(isinstance(event, Parked) for event in kafka.journal), "the fetch to be parked")
+        await asyncio.to_thread(kafka.brokers[1].stop)
+        await until(lambda: "Failed fetch messages" in caplog.text, "the fetch to fail")
+        await stop(consumer)
+        assert not any(connection.connected() for connection in consumer._client._conns.values())
+
+    run(work())

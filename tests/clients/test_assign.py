@@ -11,6 +11,7 @@ import kafka as kafka_python
 import pytest
 from aiokafka import AIOKafkaConsumer
 from aiokafka import TopicPartition as AioTopicPartition
+from support.aiokafka_consumers import stop
 from support.raw_client import RawClient
 from support.requests import Produced, batch, produce
 from support.watchdog import LIMIT_S, wait_until
@@ -167,7 +168,7 @@ class Aiokafka:
         return int(found[self._partition].offset) if found[self._partition] else -1
 
     def close(self) -> None:
-        self._loop.run_until_complete(self._consumer.stop())
+        self._loop.run_until_complete(stop(self._consumer))
         self._loop.close()
 
 

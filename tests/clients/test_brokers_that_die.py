@@ -13,6 +13,7 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from confluent_kafka import Consumer, Producer
 from kafka import KafkaConsumer, KafkaProducer
 from support import doses
+from support.aiokafka_consumers import stop
 from support.watchdog import LIMIT_S, join, wait_until
 
 from fakebroker import FakeCluster
@@ -162,12 +163,7 @@ def aiokafka_consumer(work: Work) -> None:
                 if found:
                     await consumer.commit()
         finally:
-            try:
-                await consumer.stop()
-            except asyncio.CancelledError:
-                # It cancels tasks of its own and waits for them. One that had not begun yet lets it end there, with
-                # its connections open.
-                await consumer._client.close()
+            await stop(consumer)
 
     asyncio.run(main())
 

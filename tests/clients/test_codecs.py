@@ -9,6 +9,7 @@ import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka import TopicPartition as TP
 from confluent_kafka import Consumer, Producer, TopicPartition
+from support.aiokafka_consumers import stop
 from support.log_reader import leader_of
 from support.messages import decode_response
 from support.raw_client import RawClient
@@ -98,7 +99,7 @@ def test_aiokafka(kafka: FakeCluster, codec: str) -> None:
         consumer.assign([TP("t", 0)])
         consumer.seek(TP("t", 0), 0)
         read = [(await consumer.getone()).value for _ in VALUES]
-        await consumer.stop()
+        await stop(consumer)
         return read
 
     assert run(work()) == VALUES

@@ -17,6 +17,7 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from kafka import KafkaConsumer, KafkaProducer
 from kafka import TopicPartition as PythonPartition
+from support.aiokafka_consumers import stop
 from support.log_reader import read_values
 from support.taken_address import BEFORE, OTHERS, WAYS, Address, nightly_but_reset
 from support.watchdog import LIMIT_S, join, wait_until
@@ -194,7 +195,7 @@ def aiokafka_consumer(servers: str, is_member: bool) -> Iterator[Poll]:
             each.value for records in loop.run(consumer.getmany(timeout_ms=100)).values() for each in records
         ]
     finally:
-        loop.run(consumer.stop())
+        loop.run(stop(consumer))
         loop.close()
 
 

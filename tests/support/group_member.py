@@ -83,6 +83,8 @@ def kafka_python(plan: dict[str, Any]) -> None:
 async def aiokafka(plan: dict[str, Any]) -> None:
     from aiokafka import AIOKafkaConsumer
 
+    from support.aiokafka_consumers import stop
+
     settings = {"bootstrap_servers": plan["bootstrap"], "group_id": plan["group"], "auto_offset_reset": "earliest"}
     consumer = AIOKafkaConsumer(plan["topic"], **(settings | plan["settings"]))
     told = Told(plan["stop_after"])
@@ -93,7 +95,7 @@ async def aiokafka(plan: dict[str, Any]) -> None:
             told.assigned(each.partition for each in consumer.assignment())
             told.read([record.value or b"" for batch in records.values() for record in batch])
     finally:
-        await consumer.stop()
+        await stop(consumer)
 
 
 def main() -> None:
