@@ -28,7 +28,7 @@ from collections.abc import Collection, Iterable
 
 from fakebroker.core.journal.events import Event
 from fakebroker.testing.producers.findings import DUPLICATE, GAP, LOST, REORDERED, Finding, describe
-from fakebroker.testing.producers.rebuilt import Log, LoggedRecord, RebuiltLogs
+from fakebroker.testing.producers.rebuilt import LoggedRecord, RebuiltLog, RebuiltLogs
 
 __all__ = ["DUPLICATE", "GAP", "LOST", "REORDERED", "Finding", "check_history", "describe"]
 
@@ -69,7 +69,7 @@ class _History(RebuiltLogs):
         )
         self.add(DUPLICATE, topic, partition, offset, what)
 
-    def _judge_order(self, topic: str, partition: int, log: Log) -> None:
+    def _judge_order(self, topic: str, partition: int, log: RebuiltLog) -> None:
         """Judge the order by the first place of each record: a later copy is a duplicate, not reordered."""
         latest: dict[str, tuple[int, int]] = {}  # client -> (number of the try, offset)
         placed: set[tuple[str, str]] = set()

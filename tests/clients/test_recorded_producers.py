@@ -18,7 +18,7 @@ from support.watchdog import LIMIT_S
 
 from fakebroker import FakeCluster
 from fakebroker.testing import ProducerHistory, recorded
-from fakebroker.testing.producers.calls import Outcome
+from fakebroker.testing.producers.calls import CallOutcome
 from fakebroker.testing.producers.findings import DUPLICATE, LOST
 
 pytestmark = pytest.mark.clients
@@ -62,7 +62,7 @@ Client = Callable[[str, ProducerHistory, str, bool], None]
 CLIENTS = pytest.mark.parametrize("send", [with_confluent_kafka, with_kafka_python, with_aiokafka])
 
 
-def outcomes(history: ProducerHistory) -> list[tuple[Outcome, int, int]]:
+def outcomes(history: ProducerHistory) -> list[tuple[CallOutcome, int, int]]:
     return [(call.outcome, call.partition, call.offset) for call in history.calls]
 
 
@@ -76,7 +76,7 @@ def test_what_is_acknowledged(send: Client) -> None:
     with FakeCluster() as kafka:
         kafka.create_topic("t", partitions=1)
         send(kafka.bootstrap_servers, history, "all", False)
-        assert outcomes(history) == [(Outcome.OK, 0, 0)]
+        assert outcomes(history) == [(CallOutcome.OK, 0, 0)]
         assert kinds(history, kafka) == []
 
 
@@ -87,7 +87,7 @@ def test_with_a_frozen_follower_the_client_gives_up_and_it_is_written(send: Clie
         kafka.create_topic("t", partitions=1)
         kafka.followers.freeze("t", partition=0)
         send(kafka.bootstrap_servers, history, "all", True)
-        assert outcomes(history) == [(Outcome.UNKNOWN, -1, -1)]
+        assert outcomes(history) == [(CallOutcome.UNKNOWN, -1, -1)]
         assert {kind for kind, _, _ in kinds(history, kafka)} <= {DUPLICATE}  # it may have tried again, on its own
         assert kafka.journal.produce(topic="t")[0].base_offset == 0
 
@@ -99,7 +99,7 @@ def test_a_lost_acknowledgement_is_a_duplicate(send: Client) -> None:
         kafka.create_topic("t", partitions=1)
         kafka.faults.add(when={"api": "Produce", "topic": "t", "at": "after_append"}, do="disconnect")
         send(kafka.bootstrap_servers, history, "all", False)
-        assert outcomes(history) == [(Outcome.OK, 0, 1)]
+        assert outcomes(history) == [(CallOutcome.OK, 0, 1)]
         assert kinds(history, kafka) == [(DUPLICATE, 0, 1)]
 
 
@@ -110,7 +110,7 @@ def test_with_acks_1_a_leader_dies_and_with_it_what_was_acknowledged(send: Clien
         kafka.create_topic("t", partitions=1)
         kafka.followers.freeze("t", partition=0)
         send(kafka.bootstrap_servers, history, "1", False)
-        assert outcomes(history) == [(Outcome.OK, 0, 0)]
+        assert outcomes(history) == [(CallOutcome.OK, 0, 0)]
         assert kinds(history, kafka) == []
         kafka.brokers[1].kill()
         kafka.clock.advance(1_000)
@@ -123,7 +123,7 @@ def test_with_acks_0_the_outcome_is_unknown(send: Client) -> None:
     with FakeCluster() as kafka:
         kafka.create_topic("t", partitions=1)
         send(kafka.bootstrap_servers, history, "0", False)
-        assert outcomes(history) == [(Outcome.UNKNOWN, -1, -1)]
+        assert outcomes(history) == [(CallOutcome.UNKNOWN, -1, -1)]
         assert kinds(history, kafka) == []
 
 
@@ -149,7 +149,7 @@ def test_what_was_refused_on_the_spot() -> None:
 
         asyncio.run(main())
         assert [(call.client, call.outcome) for call in history.calls] == [
-            (f"producer {number}", Outcome.FAILED) for number in (1, 2, 3)
+            (f"producer {number}", CallOutcome.FAILED) for number in (1, 2, 3)
         ]
         assert kinds(history, kafka) == []
 
@@ -158,7 +158,7 @@ def test_kafka_python_that_tries_once_is_refused_for_sure() -> None:
     history = ProducerHistory()
     with FakeCluster() as kafka:
         kafka.create_topic("t", partitions=1, configs={"max.message.bytes": 500})
-        for retries, outcome in ((0, Outcome.FAILED), (3, Outcome.UNKNOWN)):
+        for retries, outcome in ((0, CallOutcome.FAILED), (3, CallOutcome.UNKNOWN)):
             servers = kafka.bootstrap_servers
             producer = recorded(
                 KafkaProducer(bootstrap_servers=servers, retries=retries, enable_idempotence=False), history, "me"
@@ -182,7 +182,7 @@ def test_what_is_passed_on() -> None:
         assert len(producer) == 2
         assert producer.flush(LIMIT_S) == 0
         assert told == [0]
-        assert outcomes(history) == [(Outcome.OK, 1, 0), (Outcome.OK, 1, 1)]
+        assert outcomes(history) == [(CallOutcome.OK, 1, 0), (CallOutcome.OK, 1, 1)]
         assert {call.client for call in history.calls} == {"orders"}
         assert kinds(history, kafka) == []
 

@@ -15,8 +15,8 @@ from fakebroker.core.journal.journal import Journal
 from fakebroker.protocol.error_code import kafka_name
 from fakebroker.testing import ProducerHistory, check_history, describe
 from fakebroker.testing.producers import calls
-from fakebroker.testing.producers.calls import Call, Outcome
-from fakebroker.testing.producers.certainty import CERTAINTY, Row, is_definite
+from fakebroker.testing.producers.calls import CallOutcome, ProducerCall
+from fakebroker.testing.producers.certainty import CERTAINTY, ErrorCertainty, is_definite
 from fakebroker.testing.producers.findings import DUPLICATE, GAP, LOST, REORDERED
 from fakebroker.testing.producers.judge import MISPLACED, WRITTEN
 from fakebroker.testing.producers.rebuilt import logs_of
@@ -36,7 +36,7 @@ class Idempotent:
         self.producer_id = producer_id
         self.sequence = 0
         self.tries = 0
-        self.sent: tuple[Call, bytes, SimulatedClient] | None = None
+        self.sent: tuple[ProducerCall, bytes, SimulatedClient] | None = None
 
     def step(self) -> None:
         if self.sent is None:
@@ -60,7 +60,7 @@ class Idempotent:
         else:
             self.send(call, data)
 
-    def send(self, call: Call, data: bytes) -> None:
+    def send(self, call: ProducerCall, data: bytes) -> None:
         self.tries += 1
         client = self.world.simulation.connect(self.world.leader(0))
         client.send(produce("t", 0, timeout_ms=300, records=data))
@@ -80,7 +80,7 @@ class World:
         self.history = ProducerHistory()
         self.simulation = Simulation(config=CONFIG, seed=seed, journal=self.journal)
         self.simulation.topic(partitions=PARTITIONS, min_insync_replicas=self.random.choice((1, 2, 3)))
-        self.sent: list[tuple[Call, SimulatedClient, int]] = []
+        self.sent: list[tuple[ProducerCall, SimulatedClient, int]] = []
         self.producer = Idempotent(self, 7)
 
     def value(self) -> bytes:
@@ -155,7 +155,7 @@ class World:
 STEP = ("write", "write", "write", "produce", "produce", "freeze", "move", "process", "rest", "rest")
 
 
-def play(seed: int) -> Counter[tuple[Outcome, bool]]:
+def play(seed: int) -> Counter[tuple[CallOutcome, bool]]:
     """Return the number of records by outcome, and by whether a log has them."""
     world = World(seed)
     for _ in range(STEPS):
@@ -181,19 +181,19 @@ def play(seed: int) -> Counter[tuple[Outcome, bool]]:
     return Counter((call.outcome, call.fingerprint in there) for call in world.history.calls)
 
 
-def play_all(seeds: int) -> Counter[tuple[Outcome, bool]]:
+def play_all(seeds: int) -> Counter[tuple[CallOutcome, bool]]:
     return sum((play(seed) for seed in range(seeds)), Counter())
 
 
 def test_no_broker_and_no_client_is_accused() -> None:
     seen = play_all(30)
     assert set(seen) >= {
-        (Outcome.OK, True),
-        (Outcome.FAILED, False),
-        (Outcome.UNKNOWN, True),
-        (Outcome.UNKNOWN, False),
+        (CallOutcome.OK, True),
+        (CallOutcome.FAILED, False),
+        (CallOutcome.UNKNOWN, True),
+        (CallOutcome.UNKNOWN, False),
     }
-    assert (Outcome.FAILED, True) not in seen
+    assert (CallOutcome.FAILED, True) not in seen
 
 
 @pytest.mark.parametrize("error", ["REQUEST_TIMED_OUT", "NOT_LEADER_OR_FOLLOWER"])
@@ -201,7 +201,7 @@ def test_a_judge_that_takes_an_open_error_for_a_definite_one_is_found(
     error: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The slip: a client, or a table, that says it is not written."""
-    monkeypatch.setitem(CERTAINTY, error, Row(True, "a slip"))
+    monkeypatch.setitem(CERTAINTY, error, ErrorCertainty(True, "a slip"))
     with pytest.raises(AssertionError, match=f"written: .* is not written .{error}.*, and it stands here"):
         play_all(60)
 

@@ -12,7 +12,7 @@ from fakebroker.testing.producers.certainty import is_definite
 _SHOWN = 40  # bytes of a value
 
 
-class Outcome(Enum):
+class CallOutcome(Enum):
     """The knowledge of the client. `UNKNOWN` is Jepsen's `info`: possibly written, now or later."""
 
     OPEN = "open"  # no result yet, as good as unknown
@@ -21,7 +21,7 @@ class Outcome(Enum):
     UNKNOWN = "unknown"
 
 
-class Call:
+class ProducerCall:
     """A call, from `ProducerHistory.invokes`. Report its result once; an unknown result may be replaced by a better one
     later.
 
@@ -43,16 +43,16 @@ class Call:
         self.topic = topic
         self.value = value
         self.fingerprint = fingerprint(Record(key, value, tuple(headers)))
-        self.outcome = Outcome.OPEN
+        self.outcome = CallOutcome.OPEN
         self.partition = self.offset = -1
         self.error = ""
 
     def ok(self, partition: int = -1, offset: int = -1) -> None:
         """Report success, with the place if the client has one. With acks=0 nothing is acknowledged: report
         `unknown`."""
-        if self.outcome is Outcome.OK and (self.partition, self.offset) == (partition, offset):
+        if self.outcome is CallOutcome.OK and (self.partition, self.offset) == (partition, offset):
             return
-        self._becomes(Outcome.OK)
+        self._becomes(CallOutcome.OK)
         self.partition, self.offset = partition, offset
 
     def failed(self, error: str = "", tries: int = 1) -> None:
@@ -68,19 +68,19 @@ class Call:
 
     def refused(self, why: str = "") -> None:
         """Report that the record is certainly not written: it was never sent, or the error leaves no doubt."""
-        if self.outcome is not Outcome.FAILED:
-            self._becomes(Outcome.FAILED)
+        if self.outcome is not CallOutcome.FAILED:
+            self._becomes(CallOutcome.FAILED)
             self.error = why
 
     def unknown(self, why: str = "") -> None:
         """Report that the record is possibly written: a timeout, a lost connection, or an error that may follow an
         append."""
-        if self.outcome is Outcome.OPEN:
-            self.outcome = Outcome.UNKNOWN
+        if self.outcome is CallOutcome.OPEN:
+            self.outcome = CallOutcome.UNKNOWN
             self.error = why
 
-    def _becomes(self, outcome: Outcome) -> None:
-        if self.outcome in (Outcome.OK, Outcome.FAILED):
+    def _becomes(self, outcome: CallOutcome) -> None:
+        if self.outcome in (CallOutcome.OK, CallOutcome.FAILED):
             raise ValueError(
                 f"{self} is {self.outcome.value} already, and cannot become {outcome.value}: report each call once"
             )
@@ -88,7 +88,7 @@ class Call:
 
     @property
     def may_have_written(self) -> bool:
-        return self.outcome is not Outcome.FAILED
+        return self.outcome is not CallOutcome.FAILED
 
     @property
     def shown(self) -> str:

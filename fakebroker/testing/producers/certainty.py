@@ -13,17 +13,17 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 
-class Row(NamedTuple):
+class ErrorCertainty(NamedTuple):
     is_definite: bool
     source: str
 
 
-def _definite(source: str) -> Row:
-    return Row(True, source)
+def _definite(source: str) -> ErrorCertainty:
+    return ErrorCertainty(True, source)
 
 
-def _open(source: str) -> Row:
-    return Row(False, source)
+def _open(source: str) -> ErrorCertainty:
+    return ErrorCertainty(False, source)
 
 
 _AUTHORIZER = "KafkaApis.handleProduceRequest, before anything is appended"
@@ -32,7 +32,7 @@ _ANALYSIS = "UnifiedLog.analyzeAndValidateRecords"
 _PRODUCER_STATE = "ProducerAppendInfo, before the batch is appended"
 _COORDINATOR = "TransactionCoordinator, asked before the append by AddPartitionsToTxnManager"
 
-CERTAINTY: Final[dict[str, Row]] = {
+CERTAINTY: Final[dict[str, ErrorCertainty]] = {
     "REQUEST_TIMED_OUT": _open("DelayedProduce.onExpiration: it is in the leader's log"),
     "NOT_ENOUGH_REPLICAS_AFTER_APPEND": _open("Partition.checkEnoughReplicasReachOffset: it is in the leader's log"),
     "NOT_LEADER_OR_FOLLOWER": _open("ReplicaManager.getPartitionOrError before, DelayedProduce.tryComplete behind it"),

@@ -40,7 +40,7 @@ from typing import Final, NamedTuple
 from fakebroker.core.journal.events import Event
 from fakebroker.core.journal.fingerprints import fingerprint
 from fakebroker.protocol.record_batch import Record
-from fakebroker.testing.producers.calls import Call, Outcome
+from fakebroker.testing.producers.calls import CallOutcome, ProducerCall
 from fakebroker.testing.producers.findings import DUPLICATE, LOST, REORDERED, Finding
 from fakebroker.testing.producers.rebuilt import logs_of
 
@@ -61,17 +61,17 @@ class ReadRecord(NamedTuple):
     headers: tuple[tuple[str, bytes | None], ...] = ()
 
 
-class Standing(NamedTuple):
+class JudgedRecord(NamedTuple):
     """A record in a log. `is_compared` is False if copies may be elsewhere, as after an abort."""
 
     fingerprint: str
     is_compared: bool = True
 
 
-class Log(NamedTuple):
+class JudgedLog(NamedTuple):
     """The records of a log by offset, and its start: earlier records are not known any more."""
 
-    records: Mapping[int, Standing]
+    records: Mapping[int, JudgedRecord]
     start: int = 0
 
 
@@ -86,7 +86,7 @@ class ProducerHistory:
     """The calls to clients in their order, with their results. Results may be reported from any thread."""
 
     def __init__(self) -> None:
-        self.calls: list[Call] = []
+        self.calls: list[ProducerCall] = []
         self.producers = 0  # number of recorded producers
         self._lock = Lock()
 
@@ -97,17 +97,17 @@ class ProducerHistory:
         value: bytes | None,
         key: bytes | None = None,
         headers: Iterable[tuple[str, bytes | None]] = (),
-    ) -> Call:
+    ) -> ProducerCall:
         """Record a call before it is made. `client` is the scope of ordering guarantees: one producer."""
         with self._lock:
-            call = Call(len(self.calls) + 1, client, topic, value, key, headers)
+            call = ProducerCall(len(self.calls) + 1, client, topic, value, key, headers)
             self.calls.append(call)
         return call
 
     def check(self, journal: Iterable[Event], kinds: Collection[str] = PRODUCER_KINDS) -> list[Finding]:
         """Return the findings of these kinds, by the logs in a broker's journal."""
         topics = {call.topic for call in self.calls}
-        lives: list[dict[_Place, Log]] = []
+        lives: list[dict[_Place, JudgedLog]] = []
         for life in logs_of(journal):
             lives.append({})
             for place, log in life.items():
@@ -116,29 +116,32 @@ class ProducerHistory:
                         f"the journal has no fingerprints of the records of request {log.nameless}, which has put more "
                         f"into {place[0]}-{place[1]} than it looks at: write smaller batches"
                     )
-                lives[-1][place] = Log(
-                    {offset: Standing(record.fingerprint, record.is_compared) for offset, record in log.records.items()}
+                lives[-1][place] = JudgedLog(
+                    {
+                        offset: JudgedRecord(record.fingerprint, record.is_compared)
+                        for offset, record in log.records.items()
+                    }
                 )
         return self.check_logs(lives, kinds)
 
     def check_read(self, records: Iterable[ReadRecord], kinds: Collection[str] = PRODUCER_KINDS) -> list[Finding]:
         """Return the findings, by all records that a consumer has read (`read_uncommitted`) from the beginning to the
         end."""
-        logs: dict[_Place, dict[int, Standing]] = {}
+        logs: dict[_Place, dict[int, JudgedRecord]] = {}
         for record in records:
             said = fingerprint(Record(record.key, record.value, record.headers))
-            logs.setdefault((record.topic, record.partition), {})[record.offset] = Standing(said)
-        return self.check_logs([{place: Log(log, min(log)) for place, log in logs.items()}], kinds)
+            logs.setdefault((record.topic, record.partition), {})[record.offset] = JudgedRecord(said)
+        return self.check_logs([{place: JudgedLog(log, min(log)) for place, log in logs.items()}], kinds)
 
     def check_logs(
-        self, lives: Iterable[Mapping[_Place, Log]], kinds: Collection[str] = PRODUCER_KINDS
+        self, lives: Iterable[Mapping[_Place, JudgedLog]], kinds: Collection[str] = PRODUCER_KINDS
     ) -> list[Finding]:
         """Return the findings, by logs. If a topic was deleted and created again, there is one set of logs for each
         life, in any order."""
         unknown = sorted(set(kinds) - set(PRODUCER_KINDS))
         if unknown:
             raise ValueError(f"there is no kind {unknown[0]!r} of finding; there are: {', '.join(PRODUCER_KINDS)}")
-        check = _Check(self.calls, list(lives))
+        check = _ProducerCheck(self.calls, list(lives))
         check.run()
         return sorted(
             (finding for finding in check.findings if finding.kind in kinds),
@@ -146,11 +149,11 @@ class ProducerHistory:
         )
 
 
-class _Check:
-    def __init__(self, calls: Iterable[Call], lives: list[Mapping[_Place, Log]]) -> None:
+class _ProducerCheck:
+    def __init__(self, calls: Iterable[ProducerCall], lives: list[Mapping[_Place, JudgedLog]]) -> None:
         self.findings: list[Finding] = []
         self.lives = lives
-        self.calls: dict[tuple[str, str], list[Call]] = {}  # (topic, fingerprint) -> calls in order
+        self.calls: dict[tuple[str, str], list[ProducerCall]] = {}  # (topic, fingerprint) -> calls in order
         for call in calls:
             self.calls.setdefault((call.topic, call.fingerprint), []).append(call)
         self.copies: dict[tuple[str, str], list[_Copy]] = {}
@@ -176,12 +179,12 @@ class _Check:
             for place, log in life.items():
                 self._judge_order(number, place, log)
 
-    def _add(self, kind: str, call: Call, partition: int, offset: int, what: str) -> None:
+    def _add(self, kind: str, call: ProducerCall, partition: int, offset: int, what: str) -> None:
         where = call.topic if partition < 0 else f"{call.topic}-{partition} offset {offset}"
         self.findings.append(Finding(kind, call.topic, partition, offset, f"{where}: {call.shown}: {what}"))
 
-    def _judge_acknowledged(self, calls: list[Call], copies: list[_Copy]) -> None:
-        acknowledged = [call for call in calls if call.outcome is Outcome.OK]
+    def _judge_acknowledged(self, calls: list[ProducerCall], copies: list[_Copy]) -> None:
+        acknowledged = [call for call in calls if call.outcome is CallOutcome.OK]
         missed = [call for call in acknowledged if call.offset >= 0]
         claimed: set[_Copy] = set()
         for call in list(missed):
@@ -210,21 +213,21 @@ class _Check:
             else:
                 self._add(LOST, call, call.partition, call.offset, f"{said}, and {self._instead(call)}")
 
-    def _is_deleted(self, call: Call) -> bool:
+    def _is_deleted(self, call: ProducerCall) -> bool:
         place = call.topic, call.partition
         return any(place in life and call.offset < life[place].start for life in self.lives)
 
-    def _instead(self, call: Call) -> str:
+    def _instead(self, call: ProducerCall) -> str:
         place = call.topic, call.partition
         is_taken = any(place in life and call.offset in life[place].records for life in self.lives)
         return "another record does" if is_taken else "nothing does"
 
-    def _judge_refused(self, call: Call, copy: _Copy) -> None:
+    def _judge_refused(self, call: ProducerCall, copy: _Copy) -> None:
         why = f" ({call.error})" if call.error else ""
         what = f"client {call.client!r} was told that it is not written{why}, and it stands here"
         self._add(WRITTEN, call, copy.partition, copy.offset, what)
 
-    def _judge_copies(self, calls: list[Call], copies: list[_Copy]) -> None:
+    def _judge_copies(self, calls: list[ProducerCall], copies: list[_Copy]) -> None:
         first: dict[int, _Copy] = {}
         for copy in copies:
             one = first.setdefault(copy.life, copy)
@@ -234,9 +237,9 @@ class _Check:
                 what = f"it stands at {where} as well; client {calls[0].client!r} was asked for it {times}"
                 self._add(DUPLICATE, calls[0], copy.partition, copy.offset, what)
 
-    def _judge_order(self, life: int, place: _Place, log: Log) -> None:
+    def _judge_order(self, life: int, place: _Place, log: JudgedLog) -> None:
         """Judge the order by the first place of each record: a later copy is a duplicate, not reordered."""
-        latest: dict[str, tuple[Call, int]] = {}  # client -> its last call so far, and the offset
+        latest: dict[str, tuple[ProducerCall, int]] = {}  # client -> its last call so far, and the offset
         placed: set[str] = set()
         for offset, record in sorted(log.records.items()):
             calls = [call for call in self.calls.get((place[0], record.fingerprint), ()) if call.may_have_written]

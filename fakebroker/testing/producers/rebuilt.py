@@ -55,7 +55,7 @@ class _Cut(NamedTuple):
     finding: Finding | None
 
 
-class Log:
+class RebuiltLog:
     def __init__(self, epoch: int = 0, begins: int = 0) -> None:
         """Create the log of leader epoch `epoch`; `begins` is where it diverges from the main log."""
         self.epoch = epoch
@@ -64,7 +64,7 @@ class Log:
         self.end = 0
         self.start = 0
         self.leader = -1
-        self.aside: dict[int, Log] = {}  # Appends of stale leaders, by broker.
+        self.aside: dict[int, RebuiltLog] = {}  # Appends of stale leaders, by broker.
         self.heard: list[int] = []  # Those that have learnt of newer leaders.
         self.told: dict[int, int] = {}  # Acks of acknowledged records, by offset.
         self.first_tried: dict[tuple[str, str], int] = {}  # Number of the try, by (client, fingerprint).
@@ -84,15 +84,15 @@ class RebuiltLogs:
 
     def __init__(self) -> None:
         self.findings: list[Finding] = []
-        self.logs: dict[_Place, Log] = {}
-        self.deleted: list[dict[_Place, Log]] = []
+        self.logs: dict[_Place, RebuiltLog] = {}
+        self.deleted: list[dict[_Place, RebuiltLog]] = []
         self.clients: dict[int, str] = {}
         self.acks: dict[int, int] = {}
-        self.appended: dict[tuple[int, str, int], tuple[Append, Log]] = {}
+        self.appended: dict[tuple[int, str, int], tuple[Append, RebuiltLog]] = {}
         self.tries = 0
 
-    def log(self, topic: str, partition: int) -> Log:
-        return self.logs.setdefault((topic, partition), Log())
+    def log(self, topic: str, partition: int) -> RebuiltLog:
+        return self.logs.setdefault((topic, partition), RebuiltLog())
 
     def add(self, kind: str, topic: str, partition: int, offset: int, what: str) -> Finding:
         finding = Finding(kind, topic, partition, offset, f"{topic}-{partition} offset {offset}: {what}")
@@ -125,7 +125,7 @@ class RebuiltLogs:
                 self._leader_changed(event)
             case LeaderStale():
                 log = self.log(event.topic, event.partition)
-                log.aside[event.broker] = Log(event.leader_epoch, log.end)
+                log.aside[event.broker] = RebuiltLog(event.leader_epoch, log.end)
             case MetadataCaughtUp():
                 for log in self.logs.values():
                     if event.broker in log.aside:
@@ -186,7 +186,7 @@ class RebuiltLogs:
                 for offset in range(append.base_offset, append.last_offset + 1):
                     log.told[offset] = acks
 
-    def _judge_likeness(self, append: Append, log: Log) -> None:
+    def _judge_likeness(self, append: Append, log: RebuiltLog) -> None:
         """Check an acknowledged duplicate against the record at its offset, even if that was deleted meanwhile."""
         beneath = self.log(append.topic, append.partition).records
         for offset, fingerprint in enumerate(append.records, append.base_offset):
@@ -226,7 +226,7 @@ class RebuiltLogs:
                 log.cut[offset] = _Cut(record, acks, self._judge_cut(event, offset, record, acks))
         log.end = min(log.end, event.log_end_offset)
 
-    def _give_back(self, log: Log, end: int) -> None:
+    def _give_back(self, log: RebuiltLog, end: int) -> None:
         """Restore records that the new leader has and the one before did not: a deposed leader truncates only when it
         fetches."""
         while log.end < end and log.end in log.cut:
@@ -247,9 +247,9 @@ class RebuiltLogs:
         )
         return self.add(LOST, event.topic, event.partition, offset, what)
 
-    def judge_aside(self, topic: str, partition: int, log: Log, broker: int) -> None:
+    def judge_aside(self, topic: str, partition: int, log: RebuiltLog, broker: int) -> None:
         """Judge the log of a stale leader: it has learnt of a newer leader, which does not have its records."""
-        aside = log.aside.pop(broker, None) or Log()
+        aside = log.aside.pop(broker, None) or RebuiltLog()
         for offset, record in sorted(aside.records.items()):
             if offset in aside.told:
                 claim = _was_told(record, aside.told[offset])
@@ -257,7 +257,7 @@ class RebuiltLogs:
                 self.add(LOST, topic, partition, offset, what)
 
 
-def logs_of(journal: Iterable[Event]) -> list[dict[tuple[str, int], Log]]:
+def logs_of(journal: Iterable[Event]) -> list[dict[tuple[str, int], RebuiltLog]]:
     """Return the logs of the last leaders, by topic and partition: first those of deleted topics, then the existing
     ones. Raises ValueError if the journal has dropped events."""
     rebuilt = RebuiltLogs()

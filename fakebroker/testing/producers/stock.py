@@ -22,7 +22,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from fakebroker.protocol.error_code import ErrorCode, kafka_name
-from fakebroker.testing.producers.calls import Call
+from fakebroker.testing.producers.calls import ProducerCall
 from fakebroker.testing.producers.judge import ProducerHistory
 
 _MANY: Final = 2  # an unknown number of tries
@@ -44,7 +44,7 @@ def recorded(producer: Any, history: ProducerHistory, client: str = "") -> Any:
     )
 
 
-class _Recorded:
+class _RecordedProducer:
     def __init__(self, producer: Any, history: ProducerHistory, client: str) -> None:
         self._producer = producer
         self._history = history
@@ -53,13 +53,13 @@ class _Recorded:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._producer, name)
 
-    def _invokes(self, topic: str, value: object, key: object, headers: Any) -> Call:
+    def _invokes(self, topic: str, value: object, key: object, headers: Any) -> ProducerCall:
         pairs = headers.items() if isinstance(headers, dict) else headers or ()
         said = [(str(name), _bytes(data)) for name, data in pairs]
         return self._history.invokes(self._client, topic, _bytes(value), _bytes(key), said)
 
 
-class _Confluent(_Recorded):
+class _Confluent(_RecordedProducer):
     def __len__(self) -> int:
         return len(self._producer)
 
@@ -97,7 +97,7 @@ class _Confluent(_Recorded):
             )
 
 
-class _KafkaPython(_Recorded):
+class _KafkaPython(_RecordedProducer):
     def __enter__(self) -> _KafkaPython:
         self._producer.__enter__()
         return self
@@ -126,7 +126,7 @@ class _KafkaPython(_Recorded):
         return future
 
 
-class _Aiokafka(_Recorded):
+class _Aiokafka(_RecordedProducer):
     async def __aenter__(self) -> _Aiokafka:
         await self._producer.start()
         return self
@@ -169,7 +169,7 @@ class _Aiokafka(_Recorded):
 class _Sending:
     """A call to the client: an exception means that nothing was sent; after a cancellation the outcome is unknown."""
 
-    def __init__(self, call: Call) -> None:
+    def __init__(self, call: ProducerCall) -> None:
         self._call = call
 
     def __enter__(self) -> None:
@@ -182,7 +182,7 @@ class _Sending:
             self._call.unknown(_name(error))
 
 
-def _acknowledged(call: Call, partition: int, offset: int | None) -> None:
+def _acknowledged(call: ProducerCall, partition: int, offset: int | None) -> None:
     if offset is None or offset < 0:
         call.unknown(_NOT_TOLD)
     else:
@@ -205,7 +205,7 @@ def _bytes(value: object) -> bytes | None:
     raise TypeError(f"a recorded producer takes bytes or text as they are sent, and no {type(value).__name__}")
 
 
-_Wrappers = dict[str, dict[str, Callable[[Any, ProducerHistory, str], _Recorded]]]
+_Wrappers = dict[str, dict[str, Callable[[Any, ProducerHistory, str], _RecordedProducer]]]
 _WRAPPERS: Final[_Wrappers] = {
     "cimpl": {"Producer": _Confluent},
     "kafka": {"KafkaProducer": _KafkaPython},

@@ -21,7 +21,7 @@ from fakebroker.producer.journal.events import AnswerReceived, ProducerEvent, Re
 _ROUNDING_MS: Final = 1
 
 
-class Exchange(NamedTuple):
+class TimedExchange(NamedTuple):
     """A request at both ends. The response may be missing at either."""
 
     sent: RequestSent
@@ -34,7 +34,7 @@ class Clocks:
     """The clocks of all producers. `shifts` has the correction of each; with monotonic clocks at most a millisecond,
     for rounding."""
 
-    def __init__(self, by_wall_clock: bool, exchanges: Iterable[Exchange]) -> None:
+    def __init__(self, by_wall_clock: bool, exchanges: Iterable[TimedExchange]) -> None:
         self._by_wall_clock = by_wall_clock
         self.shifts: dict[str, int] = {}
         bounds: dict[str, tuple[_Bound, _Bound]] = {}
@@ -90,4 +90,4 @@ class _Bound(NamedTuple):
     """A bound of a shift, and the exchange that sets it."""
 
     ms: int | None
-    exchange: Exchange
+    exchange: TimedExchange

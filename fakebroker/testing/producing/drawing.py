@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from fakebroker.core.journal import broker_events as of_brokers
 from fakebroker.core.journal import events as heard
 from fakebroker.producer.journal import events as told
-from fakebroker.testing.producing.shapes import BAD, GOOD, OPEN, Arrow, Bar, Group, Mark, Row
+from fakebroker.testing.producing.shapes import BAD, GOOD, OPEN, Arrow, Bar, RowGroup, RowMark, TimelineRow
 from fakebroker.testing.producing.timeline import TimelineStep
 
 _BEGINS_DOWN = (of_brokers.BrokerKilled, of_brokers.BrokerStopped, of_brokers.BrokerPaused)
@@ -27,16 +27,16 @@ class Drawing:
         self.end_ms = max(steps[-1].elapsed_ms if steps else 0, now_ms or 0)
         self._now_ms = now_ms
         self.arrows: list[Arrow] = []
-        self._groups: dict[str, Group] = {}
-        self._batches: dict[tuple[str, int], Row] = {}
+        self._groups: dict[str, RowGroup] = {}
+        self._batches: dict[tuple[str, int], TimelineRow] = {}
         self._counts: dict[tuple[str, int], list[int]] = {}  # the records of each batch
         self._ended: dict[tuple[str, int], None] = {}  # used as an ordered set
-        self._records: dict[tuple[str, int], Row] = {}
-        self._links: dict[tuple[str, int], Row] = {}
-        self._requests: dict[tuple[str, int], Row] = {}
+        self._records: dict[tuple[str, int], TimelineRow] = {}
+        self._links: dict[tuple[str, int], TimelineRow] = {}
+        self._requests: dict[tuple[str, int], TimelineRow] = {}
         self._sent: dict[tuple[str, int], told.RequestSent] = {}
         self._clients: dict[int, str] = {}  # by connection
-        self._throttles: dict[int, Row] = {}
+        self._throttles: dict[int, TimelineRow] = {}
         self._asked: dict[int, tuple[str, int]] = {}
         events = [step.event for step in steps]
         appended = (event for event in events if isinstance(event, told.RecordAppended))
@@ -47,15 +47,15 @@ class Drawing:
         self._finish()
 
     @property
-    def groups(self) -> list[Group]:
+    def groups(self) -> list[RowGroup]:
         shown = [group for group in self._groups.values() if group.rows or group.down]
         return sorted(shown, key=lambda group: (group.is_broker, group.name if group.is_broker else ""))
 
-    def _group(self, name: str, is_broker: bool) -> Group:
-        return self._groups.setdefault(name, Group(name, is_broker))
+    def _group(self, name: str, is_broker: bool) -> RowGroup:
+        return self._groups.setdefault(name, RowGroup(name, is_broker))
 
-    def _new_row(self, group: Group, label: str, at_ms: int) -> Row:
-        row = Row(label, at_ms)
+    def _new_row(self, group: RowGroup, label: str, at_ms: int) -> TimelineRow:
+        row = TimelineRow(label, at_ms)
         group.rows.append(row)
         return row
 
@@ -119,7 +119,7 @@ class Drawing:
             self._records[key] = self._new_row(group, f"send of record {event.record}", at_ms)
         row = self._records[key]
         row.end(at_ms)
-        row.marks.append(Mark(at_ms, "failed"))
+        row.marks.append(RowMark(at_ms, "failed"))
         row.say(f"{event.error} at {at_ms:,} ms", BAD)
 
     def _record_appended(self, event: told.RecordAppended, at_ms: int) -> None:
@@ -141,17 +141,17 @@ class Drawing:
         row = self._batches[key]
         row.end(at_ms)
         if event.error == "NONE":
-            row.marks.append(Mark(at_ms, "done"))
+            row.marks.append(RowMark(at_ms, "done"))
             offset = f", offset {event.offset:,}" if event.offset >= 0 else ""
             row.say(f"called back at {at_ms:,} ms{offset}", GOOD)
         elif not any(mark.kind == "expired" for mark in row.marks):
-            row.marks.append(Mark(at_ms, "failed"))
+            row.marks.append(RowMark(at_ms, "failed"))
             row.say(f"{event.error} at {at_ms:,} ms", BAD)
 
     def _batch_expired(self, event: told.BatchExpired, at_ms: int) -> None:
         row = self._batches.get((event.producer, event.batch))
         if row is not None:
-            row.marks.append(Mark(at_ms, "expired"))
+            row.marks.append(RowMark(at_ms, "expired"))
             place = " in flight" if event.was_in_flight else ""
             row.say(f"expired{place} at {at_ms:,} ms: {event.since}", BAD)
 
@@ -159,7 +159,7 @@ class Drawing:
         row = self._batches.get((event.producer, event.batch))
         if row is not None:
             row.begin("queued", at_ms)
-            row.marks.append(Mark(at_ms, "again"))
+            row.marks.append(RowMark(at_ms, "again"))
             row.say(f"{event.error} at {at_ms:,} ms, queued again", OPEN)
 
     def _batch_split(self, event: told.BatchSplit, at_ms: int) -> None:
@@ -183,7 +183,7 @@ class Drawing:
             label = f"connection to node {event.node}" if event.node >= 0 else "bootstrap connection"
             self._links[key] = self._new_row(self._group(event.producer, False), label, at_ms)
         row = self._links[key]
-        row.marks.append(Mark(at_ms, "lost"))
+        row.marks.append(RowMark(at_ms, "lost"))
         times = sum(mark.kind == "lost" for mark in row.marks)
         row.say(f"{event.reason}" + (f", {times} times" if times > 1 else f" at {at_ms:,} ms"), BAD)
 
@@ -203,7 +203,7 @@ class Drawing:
             batch.begin("flying", at_ms)
             self.arrows.append(Arrow(batch, at_ms, row, at_ms, OPEN))
 
-    def _batches_of(self, event: told.RequestSent) -> list[Row]:
+    def _batches_of(self, event: told.RequestSent) -> list[TimelineRow]:
         keys = ((event.producer, batch) for batch in event.batches)
         return [self._batches[key] for key in keys if key in self._batches and key not in self._ended]
 
@@ -257,7 +257,7 @@ class Drawing:
         row.end(at_ms)
         errors = list(dict.fromkeys(answer.error for answer in event.partitions))
         is_good = event.outcome != "dropped" and errors in (["NONE"], [])
-        row.marks.append(Mark(at_ms, "done" if is_good else "failed"))
+        row.marks.append(RowMark(at_ms, "done" if is_good else "failed"))
         offsets = [answer.base_offset for answer in event.partitions if answer.base_offset >= 0]
         said = ", ".join(errors) + (f", offset {offsets[0]:,}" if len(offsets) == 1 else "")
         if event.outcome == "dropped":
@@ -273,7 +273,7 @@ class Drawing:
         row = self._requests[key]
         is_answer = event.outcome == "answered"
         if not is_answer:
-            row.marks.append(Mark(at_ms, "lost"))
+            row.marks.append(RowMark(at_ms, "lost"))
             if any(mark.kind in ("done", "failed") for mark in row.marks):
                 row.say(f"too late: {row.outcome}", BAD)
             else:
@@ -297,7 +297,7 @@ class Drawing:
                 request.end(at_ms)
         label = step.text.split(":")[0].split(" in ")[0]
         row = self._new_row(group, label, at_ms)
-        row.marks.append(Mark(at_ms, "event"))
+        row.marks.append(RowMark(at_ms, "event"))
         row.say(f"at {at_ms:,} ms" if label == step.text else f"{step.text} at {at_ms:,} ms", OPEN)
 
     def _finish(self) -> None:

@@ -19,7 +19,7 @@ from typing import Final, NamedTuple
 
 from fakebroker.producer.client.sending import Sending
 from fakebroker.producer.producer_config import ProducerConfig
-from fakebroker.testing.producing.run_journal import RunJournal, ToldSimulation
+from fakebroker.testing.producing.run_journal import JournaledSimulation, RunJournal
 from fakebroker.testing.producing.simulated_producers import SimulatedProducer, SimulatedProducers
 from fakebroker.testing.producing.watch import ProducerWatch
 
@@ -33,7 +33,7 @@ _LOOK_EVERY: Final = 10_000  # Calls of the cluster, unless invariants are check
 _TOPIC_CONFIG: Final = {"retention_ms": 600_000, "segment_bytes": 1 << 20, "min_insync_replicas": 2}
 
 
-class Kind(NamedTuple):
+class ProducerKind(NamedTuple):
     """The settings of some of the producers, and the number of records that each sends at once."""
 
     settings: dict[str, object]
@@ -41,10 +41,10 @@ class Kind(NamedTuple):
 
 
 KINDS: Final = (
-    Kind({}),  # idempotent by Kafka's defaults
-    Kind({"enable.idempotence": False, "max.in.flight.requests.per.connection": 1}),
-    Kind({"enable.idempotence": False, "acks": "1", "linger.ms": 0}),
-    Kind({"linger.ms": 50, "batch.size": 1_000}, 12),
+    ProducerKind({}),  # idempotent by Kafka's defaults
+    ProducerKind({"enable.idempotence": False, "max.in.flight.requests.per.connection": 1}),
+    ProducerKind({"enable.idempotence": False, "acks": "1", "linger.ms": 0}),
+    ProducerKind({"linger.ms": 50, "batch.size": 1_000}, 12),
 )
 
 
@@ -79,7 +79,7 @@ class Farm:
         self._fault_random = Random(seed + 1)
         self.journal = journal or RunJournal()
         self._with_decisions = with_decisions
-        self.simulation = ToldSimulation(brokers, seed=seed, check_every=1 if looks_always else _LOOK_EVERY)
+        self.simulation = JournaledSimulation(brokers, seed=seed, check_every=1 if looks_always else _LOOK_EVERY)
         self.simulation.journal = self.journal
         self.simulation.topic(TOPIC, partitions, min(3, brokers), **_TOPIC_CONFIG)
         self.around = SimulatedProducers(self.simulation, latency_ms)

@@ -27,11 +27,11 @@ from fakebroker.producer.journal.events import (
 )
 from fakebroker.producer.producer_config import ProducerConfig
 from fakebroker.producer.sending.response_errors import BrokerError
-from fakebroker.testing.producers.calls import Call
+from fakebroker.testing.producers.calls import ProducerCall
 from fakebroker.testing.producers.judge import ProducerHistory
 
 
-class _Tried:
+class _BatchTries:
     """The number of drains of a batch and its pieces, and the number of its records that have not ended."""
 
     def __init__(self) -> None:
@@ -51,9 +51,9 @@ class HistoryListener:
         self._history = history
         self._acks = config.acks
         self._client = client or config.client_id or f"producer {history.producers}"
-        self._calls: dict[int, Call] = {}  # of records that have not ended
-        self._tried: dict[int, _Tried] = {}  # by batch
-        self._tried_of: dict[int, _Tried] = {}  # by record
+        self._calls: dict[int, ProducerCall] = {}  # of records that have not ended
+        self._tried: dict[int, _BatchTries] = {}  # by batch
+        self._tried_of: dict[int, _BatchTries] = {}  # by record
 
     def hear(self, event: ProducerEvent, subject: object) -> None:
         match event:
@@ -73,7 +73,7 @@ class HistoryListener:
     def _appended(self, event: RecordAppended) -> None:
         tried = self._tried.get(event.batch)
         if tried is None:
-            tried = self._tried[event.batch] = _Tried()
+            tried = self._tried[event.batch] = _BatchTries()
             tried.batches.append(event.batch)
         tried.open += 1
         self._tried_of[event.record] = tried

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from html import escape
 
 from fakebroker.testing.producing.drawing import Drawing
-from fakebroker.testing.producing.shapes import Group, Row
+from fakebroker.testing.producing.shapes import RowGroup, TimelineRow
 from fakebroker.testing.producing.timeline import TimelineStep
 
 _WIDTH, _LEFT, _RIGHT, _MARGIN = 1_125, 205, 370, 16
@@ -69,7 +69,7 @@ class _Picture:
         self._end_ms = max(1, drawing.end_ms)
         self._back: list[str] = []
         self._front: list[str] = []
-        self._middles: dict[Row, float] = {}
+        self._middles: dict[TimelineRow, float] = {}
         self._kinds: set[str] = set()  # for the legend
 
     def text(self) -> str:
@@ -104,7 +104,7 @@ class _Picture:
             text = text[: most - 1] + "…"
         self._front.append(f'<text class="{classes}" x="{x:g}" y="{y:g}">{escape(text)}</text>')
 
-    def _draw_group(self, group: Group, top: int) -> int:
+    def _draw_group(self, group: RowGroup, top: int) -> int:
         is_thin = len(group.rows) > _MOST_ROWS
         row_height = _THIN_ROW if is_thin else _ROW
         places = _packed(group.rows) if is_thin else list(range(len(group.rows)))
@@ -127,7 +127,7 @@ class _Picture:
                 self._write(_WIDTH - _RIGHT + 12, middle + 4, row.tone, row.outcome, _RIGHT - 24)
         return top + height
 
-    def _write_sums(self, group: Group, y: float, height: int) -> None:
+    def _write_sums(self, group: RowGroup, y: float, height: int) -> None:
         """Write the number of rows by kind and by outcome, instead of their labels."""
         kinds = Counter(row.label.split()[0].rstrip(":") for row in group.rows)
         tones = Counter((row.tone, row.outcome.split(" at ")[0].split(", offset")[0]) for row in group.rows)
@@ -138,7 +138,7 @@ class _Picture:
         for index, ((tone, outcome), count) in enumerate(tones.most_common(most)):
             self._write(_WIDTH - _RIGHT + 12, y + 17 * index, tone, f"{count:,} × {outcome}", _RIGHT - 24)
 
-    def _draw_row(self, row: Row, middle: float, row_height: int) -> None:
+    def _draw_row(self, row: TimelineRow, middle: float, row_height: int) -> None:
         height = row_height - (8 if row_height == _ROW else 1)
         for bar in row.bars:
             x = self._x(bar.start_ms)
@@ -181,7 +181,7 @@ class _Picture:
         return round(x + len(text) * _CHARACTER + 14, 1)
 
 
-def _packed(rows: Sequence[Row]) -> list[int]:
+def _packed(rows: Sequence[TimelineRow]) -> list[int]:
     """Return the line of each row; rows that do not overlap in time share one, the first free one."""
     free_ms: list[int] = []
     places = []

@@ -50,7 +50,7 @@ class RunJournal:
         return self._hash.hexdigest()
 
 
-class ToldSimulation(Simulation):
+class JournaledSimulation(Simulation):
     """A simulation with its tape in a journal, event by event."""
 
     journal: RunJournal | None = None

@@ -18,14 +18,14 @@ class Bar(NamedTuple):
     kind: str
 
 
-class Mark(NamedTuple):
+class RowMark(NamedTuple):
     """A mark. `kind` is "done", "failed", "expired", "again", "lost" or "event"."""
 
     at_ms: int
     kind: str
 
 
-class Row:
+class TimelineRow:
     """A row. `outcome` says how it ended; `tone` is GOOD, BAD or OPEN."""
 
     def __init__(self, label: str, at_ms: int) -> None:
@@ -33,7 +33,7 @@ class Row:
         self.outcome = ""
         self.tone = OPEN
         self.bars: list[Bar] = []
-        self.marks: list[Mark] = []
+        self.marks: list[RowMark] = []
         self._since_ms = at_ms
         self._kind = ""
 
@@ -51,13 +51,13 @@ class Row:
         self.outcome, self.tone = outcome, tone
 
 
-class Group:
+class RowGroup:
     """A producer or a broker, with the times in which it is `down`."""
 
     def __init__(self, name: str, is_broker: bool) -> None:
         self.name = name
         self.is_broker = is_broker
-        self.rows: list[Row] = []
+        self.rows: list[TimelineRow] = []
         self.down: list[tuple[int, int]] = []
         self.down_since_ms: int | None = None
 
@@ -65,8 +65,8 @@ class Group:
 class Arrow(NamedTuple):
     """An arrow from one row to another; `tone` as for rows."""
 
-    start: Row
+    start: TimelineRow
     start_ms: int
-    end: Row
+    end: TimelineRow
     end_ms: int
     tone: str

@@ -17,7 +17,7 @@ from fakebroker.core.journal import events as broker_events
 from fakebroker.core.journal.broker_events import BrokerEvent
 from fakebroker.producer.journal import events as own_events
 from fakebroker.producer.journal.events import ProducerEvent
-from fakebroker.testing.producing.clocks import Clocks, Exchange
+from fakebroker.testing.producing.clocks import Clocks, TimedExchange
 from fakebroker.testing.producing.joining import NOTHING, merged, request_of
 from fakebroker.testing.producing.telling import told_of
 
@@ -216,7 +216,7 @@ class Timelines:
             requests = [request for request in requests if request.broker == sent.node]
         return requests
 
-    def _exchanges(self) -> Iterator[Exchange]:
+    def _exchanges(self) -> Iterator[TimedExchange]:
         """Return every request that both ends report."""
         answers = {event.request: event for event in self._heard if isinstance(event, broker_events.Answer)}
         received = {
@@ -230,7 +230,7 @@ class Timelines:
                 if len(requests) == 1:
                     (handled,) = requests
                     answer = received.get((sent.producer, sent.correlation_id))
-                    yield Exchange(sent, handled, answers.get(handled.request), answer)
+                    yield TimedExchange(sent, handled, answers.get(handled.request), answer)
 
     def _steps(self, chosen: _Choice) -> list[TimelineStep]:
         own = [event for event in self._told if event.producer == chosen.producer]

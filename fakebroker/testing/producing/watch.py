@@ -38,10 +38,10 @@ _RETRIABLE = frozenset(
 _TIME_OUTS = frozenset({"ProducerTimeoutError", "BufferExhaustedError"})
 
 # A result: the record's number, its partition or -1, its offset or -1, the error's name.
-Told = Callable[[int, int, int, str], None]
+OutcomeListener = Callable[[int, int, int, str], None]
 
 
-class _Watched:
+class _WatchedRecord:
     """A record that has not ended."""
 
     __slots__ = ("batch_ms", "sent_ms", "size")
@@ -58,7 +58,7 @@ class ProducerWatch:
 
     kinds: Final = (RecordSent, RecordAppended, RecordRefused, RecordCalledBack, ResponseHandled)
 
-    def __init__(self, config: ProducerConfig, on_outcome: Told | None = None) -> None:
+    def __init__(self, config: ProducerConfig, on_outcome: OutcomeListener | None = None) -> None:
         self.sent = 0
         self.batches = 0  # acknowledged by a broker
         self.refused = 0  # errors that brokers returned, most of them retried
@@ -68,7 +68,7 @@ class ProducerWatch:
         )
         self._config = config
         self._told = on_outcome
-        self._open: dict[int, _Watched] = {}
+        self._open: dict[int, _WatchedRecord] = {}
         self._held = 0  # bytes of values in batches
         self._batch_ms: dict[tuple[str, int], int] = {}  # by partition, creation time of its last batch
         self._last: dict[tuple[str, int], tuple[int, int]] = {}  # last acknowledged number and offset
@@ -82,7 +82,7 @@ class ProducerWatch:
         match event:
             case RecordSent():
                 self.sent += 1
-                self._open[event.record] = _Watched(event.mono_ms, event.size)
+                self._open[event.record] = _WatchedRecord(event.mono_ms, event.size)
             case RecordAppended():
                 self._appended(event)
             case RecordCalledBack() | RecordRefused(is_thrown=True):
@@ -119,7 +119,7 @@ class ProducerWatch:
         if self._told is not None:
             self._told(number, partition, offset, name)
 
-    def _check_time(self, watched: _Watched, event: RecordCalledBack | RecordRefused) -> None:
+    def _check_time(self, watched: _WatchedRecord, event: RecordCalledBack | RecordRefused) -> None:
         number, name = event.record, event.error
         if name not in _RETRIABLE and name not in _TIME_OUTS:
             return

@@ -15,9 +15,9 @@ from fakebroker.core.journal.events import Append
 from fakebroker.core.journal.fingerprints import fingerprint
 from fakebroker.core.journal.journal import Journal
 from fakebroker.protocol.record_batch import Record
-from fakebroker.testing.producers.calls import Call, Outcome
+from fakebroker.testing.producers.calls import CallOutcome, ProducerCall
 from fakebroker.testing.producers.findings import DUPLICATE, LOST, REORDERED
-from fakebroker.testing.producers.judge import MISPLACED, WRITTEN, Log, ProducerHistory, ReadRecord, Standing
+from fakebroker.testing.producers.judge import MISPLACED, WRITTEN, JudgedLog, JudgedRecord, ProducerHistory, ReadRecord
 
 Found = list[tuple[str, int]]
 
@@ -150,7 +150,7 @@ def test_keys_and_headers_make_another_record() -> None:
 
 
 def test_a_topic_that_was_made_anew_has_two_lives() -> None:
-    lives = [{("t", 0): Log(dict(enumerate(map(standing, letters))))} for letters in ("ab", "ca")]
+    lives = [{("t", 0): JudgedLog(dict(enumerate(map(standing, letters))))} for letters in ("ab", "ca")]
     calls = [Told(b"a", at=0), Told(b"b", at=1), Told(b"c", at=0), Told(b"a", at=1)]
     assert history(*calls).check_logs(lives) == []
     assert [each.kind for each in history(*calls).check_logs(lives[1:])] == [LOST, LOST]
@@ -160,7 +160,7 @@ def test_a_topic_that_was_made_anew_has_two_lives() -> None:
 def test_what_was_aborted_is_compared_with_nothing() -> None:
     log = {0: standing("a", False), 1: standing("b"), 2: standing("a")}
     made = history(Told(b"a", at=0), Told(b"b", at=1), Told(b"a", at=2), Told(b"c", "failed"))
-    assert made.check_logs([{("t", 0): Log(log | {3: standing("c", False)})}]) == []
+    assert made.check_logs([{("t", 0): JudgedLog(log | {3: standing("c", False)})}]) == []
 
 
 def test_a_batch_that_the_journal_does_not_look_at() -> None:
@@ -171,8 +171,8 @@ def test_a_batch_that_the_journal_does_not_look_at() -> None:
     assert history(Told(b"a", "failed")).check(Journal()) == []
 
 
-def standing(letter: str, is_compared: bool = True) -> Standing:
-    return Standing(fingerprint(Record(None, letter.encode())), is_compared)
+def standing(letter: str, is_compared: bool = True) -> JudgedRecord:
+    return JudgedRecord(fingerprint(Record(None, letter.encode())), is_compared)
 
 
 def plain(calls: list[Told], logs: list[str]) -> set[tuple[str, int, int, str]]:
@@ -321,5 +321,5 @@ def test_one_slip_is_found_alone(steps: list[Written], data: st.DataObject) -> N
 
 def test_calls_are_numbered_in_their_order() -> None:
     made = history(Told(b"a", "open"), Told(b"b", at=0))
-    assert [(call.number, call.outcome) for call in made.calls] == [(1, Outcome.OPEN), (2, Outcome.OK)]
-    assert all(isinstance(call, Call) for call in made.calls)
+    assert [(call.number, call.outcome) for call in made.calls] == [(1, CallOutcome.OPEN), (2, CallOutcome.OK)]
+    assert all(isinstance(call, ProducerCall) for call in made.calls)

@@ -13,7 +13,7 @@ from fakebroker.producer.producer_config import ProducerConfig
 from fakebroker.testing import wire
 from fakebroker.testing.producing.drawing import Drawing
 from fakebroker.testing.producing.picture import picture
-from fakebroker.testing.producing.shapes import Row
+from fakebroker.testing.producing.shapes import TimelineRow
 from fakebroker.testing.producing.simulated_producers import SimulatedProducer, SimulatedProducers
 from fakebroker.testing.producing.timeline import Timelines, TimelineStep
 from fakebroker.testing.simulation import Simulation
@@ -46,7 +46,7 @@ class World:
         return Timelines(self.journal, self.broker_journal).of_run(self.began_ms)
 
 
-def rows(world: World) -> dict[str, Row]:
+def rows(world: World) -> dict[str, TimelineRow]:
     """Return the rows by group and label."""
     groups = Drawing(world.steps()).groups
     return {f"{group.name}: {row.label}": row for group in groups for row in group.rows}

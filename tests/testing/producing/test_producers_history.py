@@ -11,7 +11,7 @@ from fakebroker.core.journal.journal import Journal
 from fakebroker.producer.producer_batch import ProducerBatch
 from fakebroker.producer.producer_config import ProducerConfig
 from fakebroker.producer.sending.response_errors import PartitionAnswer
-from fakebroker.testing.producers.calls import Outcome
+from fakebroker.testing.producers.calls import CallOutcome
 from fakebroker.testing.producers.findings import LOST, Finding, describe
 from fakebroker.testing.producers.judge import MISPLACED, PRODUCER_KINDS, WRITTEN, ProducerHistory
 from fakebroker.testing.producing.simulated_producers import SimulatedProducer, SimulatedProducers
@@ -83,7 +83,7 @@ def test_an_idempotent_producer_that_takes_its_time_is_not_accused(seed: int) ->
     run = Run("4.3", seed, {"delivery.timeout.ms": 2_000_000})
     run.carry_out()
     assert not run.findings(), describe(run.findings())
-    assert {call.outcome for call in run.history.calls} == {Outcome.OK}
+    assert {call.outcome for call in run.history.calls} == {CallOutcome.OK}
 
 
 @pytest.mark.parametrize("generation", ["2.0", "4.3"])
@@ -97,24 +97,24 @@ def test_an_honest_producer_that_gives_up_is_not_accused(generation: str, seed: 
     run.carry_out()
     found = run.findings((LOST, MISPLACED, WRITTEN))
     assert not found, describe(found)
-    assert Outcome.OPEN not in {call.outcome for call in run.history.calls}
+    assert CallOutcome.OPEN not in {call.outcome for call in run.history.calls}
 
 
 def test_there_are_refusals_to_look_at() -> None:
     settings: dict[str, object] = {"enable.idempotence": False, "delivery.timeout.ms": 1_000, "max.block.ms": 300}
-    outcomes: set[Outcome] = set()
+    outcomes: set[CallOutcome] = set()
     for seed in range(_SEEDS):
         run = Run("4.3", seed, settings)
         run.carry_out()
         outcomes |= {call.outcome for call in run.history.calls}
-    assert outcomes == {Outcome.OK, Outcome.FAILED, Outcome.UNKNOWN}
+    assert outcomes == {CallOutcome.OK, CallOutcome.FAILED, CallOutcome.UNKNOWN}
 
 
 def test_no_record_is_acknowledged_with_acks_0() -> None:
     run = Run("4.3", 0, {"enable.idempotence": False, "acks": "0"})
     run.send(run.clients[0])
     run.producers.advance(1_000)
-    assert [call.outcome for call in run.history.calls] == [Outcome.UNKNOWN]
+    assert [call.outcome for call in run.history.calls] == [CallOutcome.UNKNOWN]
 
 
 @pytest.mark.interpreted  # patches what is compiled
