@@ -11,7 +11,7 @@ from typing import Any
 
 from fakebroker.server.fake_cluster import FakeCluster
 from fakebroker.testing.failures.points import Point, points_of, sample
-from fakebroker.testing.failures.survey import FAILED, NOT_REACHED, SURVIVED, Survey, Tried, limit_s, time_limit
+from fakebroker.testing.failures.survey import FAILED, NOT_REACHED, SURVIVED, Survey, TriedPoint, limit_s, time_limit
 from fakebroker.testing.history import check_history, describe
 
 Test = Callable[[FakeCluster], object]
@@ -38,7 +38,7 @@ def every_failure(
     all_points = points_of(events)
     points = sample(all_points, most)
     is_judged = not check_history(events)
-    tried: list[Tried] = []
+    tried: list[TriedPoint] = []
     with _bar(len(points), progress) as step:
         for point in points:
             if monotonic() - began > seconds:
@@ -48,7 +48,7 @@ def every_failure(
     return Survey(tried, len(all_points) - len(tried))
 
 
-def _try(test: Test, point: Point, arguments: dict[str, Any], seconds: float, is_judged: bool) -> Tried:
+def _try(test: Test, point: Point, arguments: dict[str, Any], seconds: float, is_judged: bool) -> TriedPoint:
     with FakeCluster(**arguments) as kafka, warnings.catch_warnings():
         warnings.simplefilter("ignore", ResourceWarning)  # a failing test does not close its clients
         installed = kafka.faults.add(point.fault)
@@ -64,13 +64,13 @@ def _try(test: Test, point: Point, arguments: dict[str, Any], seconds: float, is
     return judged(point, hits, reason, events if is_judged else ())
 
 
-def judged(point: Point, hits: int, reason: str, events: Sequence[Any]) -> Tried:
+def judged(point: Point, hits: int, reason: str, events: Sequence[Any]) -> TriedPoint:
     """Return the outcome of a run; `reason` says why the test failed, "" if it passed."""
     if not hits:
-        return Tried(point, NOT_REACHED, "")
+        return TriedPoint(point, NOT_REACHED, "")
     if not reason and (findings := check_history(events)):
         reason = "; ".join(describe(findings).splitlines()[:3])
-    return Tried(point, FAILED if reason else SURVIVED, reason)
+    return TriedPoint(point, FAILED if reason else SURVIVED, reason)
 
 
 def _first_line(error: BaseException) -> str:

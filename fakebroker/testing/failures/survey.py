@@ -19,11 +19,11 @@ LEAST_S: Final = 10.0  # minimum time limit of a run with a failure; or this mul
 _TIMES_AS_LONG: Final = 20
 
 
-class TooLong(Exception):
+class RunTooLong(Exception):
     """A run took too long and was stopped."""
 
 
-class Tried(NamedTuple):
+class TriedPoint(NamedTuple):
     """A tried point. `reason` is the error of the test, or the findings in the journal, if it failed."""
 
     point: Point
@@ -35,12 +35,12 @@ class Survey:
     """The results. `tried` is in the order of the points; `left_out` counts points that were skipped for lack of time
     or by number."""
 
-    def __init__(self, tried: Sequence[Tried], left_out: int = 0) -> None:
+    def __init__(self, tried: Sequence[TriedPoint], left_out: int = 0) -> None:
         self.tried = list(tried)
         self.left_out = left_out
 
     @property
-    def failed(self) -> list[Tried]:
+    def failed(self) -> list[TriedPoint]:
         """Return the points that the test did not survive."""
         return [tried for tried in self.tried if tried.outcome == FAILED]
 
@@ -74,14 +74,14 @@ def limit_s(healthy_s: float) -> float:
 
 @contextmanager
 def time_limit(seconds: float) -> Iterator[None]:
-    """Raise TooLong in the block after this time. This works in the main thread only, and a call of a C library is not
-    interrupted until it returns."""
+    """Raise RunTooLong in the block after this time. This works in the main thread only, and a call of a C library is
+    not interrupted until it returns."""
     if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
         yield
         return
 
     def tell(number: int, frame: object) -> None:
-        raise TooLong(f"it did not end within {seconds:.0f} s")
+        raise RunTooLong(f"it did not end within {seconds:.0f} s")
 
     before = signal.signal(signal.SIGALRM, tell)
     signal.setitimer(signal.ITIMER_REAL, seconds)

@@ -8,14 +8,14 @@ from typing import TypeVar
 
 from fakebroker.core.errors import KafkaError
 from fakebroker.server.fake_cluster import FakeCluster
-from fakebroker.testing.plugin.wanted import Slip, Wanted
+from fakebroker.testing.plugin.cluster_request import ClusterRequest, ClusterRequestError
 
 T = TypeVar("T")
 
 
 @contextmanager
-def made(wanted: Wanted) -> Iterator[FakeCluster]:
-    """Run the cluster as long as the block. Raises Slip for an invalid request."""
+def made(wanted: ClusterRequest) -> Iterator[FakeCluster]:
+    """Run the cluster as long as the block. Raises ClusterRequestError for an invalid request."""
     arguments = dict(wanted.arguments)
     if "" in wanted.followers:
         arguments["followers"] = wanted.followers[""]
@@ -34,4 +34,4 @@ def _told(make: Callable[[], T]) -> T:
     try:
         return make()
     except (KafkaError, ValueError, TypeError) as error:
-        raise Slip(str(error)) from None
+        raise ClusterRequestError(str(error)) from None

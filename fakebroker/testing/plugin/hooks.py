@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from fakebroker.testing.plugin import tracebacks, trials
+from fakebroker.testing.plugin.cluster_request import ClusterRequest, ClusterRequestError, read_markers
 from fakebroker.testing.plugin.ini import add_keys, read_keys
 from fakebroker.testing.plugin.shadowing import shadowed
-from fakebroker.testing.plugin.trials import FAILURE, TRIAL, Trial
-from fakebroker.testing.plugin.wanted import Slip, Wanted, read_markers
+from fakebroker.testing.plugin.trials import FAILURE, TRIAL, FailureTrial
 
 if TYPE_CHECKING:
     from fakebroker.server.clock_in_hand import ClockInHand
@@ -92,7 +92,7 @@ def _cluster(request: pytest.FixtureRequest, usual: dict[str, Any]) -> Iterator[
     if _CLUSTER in item.stash:
         pytest.fail(f"a test has one cluster: kafka_cluster or kafka_broker, not both as {item.nodeid} has", False)
     mistake = ""
-    trial = item.stash.get(TRIAL, None) or Trial(request.config.stash[FAILURE])
+    trial = item.stash.get(TRIAL, None) or FailureTrial(request.config.stash[FAILURE])
     try:
         wanted = _wanted(request, usual)
         with made(wanted) as kafka:
@@ -100,7 +100,7 @@ def _cluster(request: pytest.FixtureRequest, usual: dict[str, Any]) -> Iterator[
             item.stash[_ALLOWS_UNFIRED] = wanted.allows_unfired
             with trials.in_hand(trial, kafka):
                 yield kafka
-    except Slip as slip:
+    except ClusterRequestError as slip:
         mistake = str(slip)
     if mistake:
         said = "@pytest.mark.kafka" if item.get_closest_marker("kafka") else "pytest's settings"
@@ -126,17 +126,19 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     return result
 
 
-def _wanted(request: pytest.FixtureRequest, usual: dict[str, Any]) -> Wanted:
+def _wanted(request: pytest.FixtureRequest, usual: dict[str, Any]) -> ClusterRequest:
     markers = [(mark.args, mark.kwargs) for mark in request.node.iter_markers("kafka")]
     wanted = read_markers(markers, read_keys(request.config) | usual)
     if usual and wanted.arguments["brokers"] != usual["brokers"]:
-        raise Slip(f"kafka_broker has one broker; for brokers={wanted.arguments['brokers']!r} use kafka_cluster")
+        raise ClusterRequestError(
+            f"kafka_broker has one broker; for brokers={wanted.arguments['brokers']!r} use kafka_cluster"
+        )
     if "kafka_clock" in request.fixturenames:
         wanted.arguments.setdefault("clock", "manual")
     return wanted
 
 
-def made(wanted: Wanted) -> AbstractContextManager[FakeCluster]:
+def made(wanted: ClusterRequest) -> AbstractContextManager[FakeCluster]:
     from fakebroker.testing.plugin import cluster  # and with it the broker
 
     return cluster.made(wanted)

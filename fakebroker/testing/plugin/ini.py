@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from fakebroker.testing.plugin.wanted import Slip, Topic
+from fakebroker.testing.plugin.cluster_request import ClusterRequestError, TopicArguments
 
 T = TypeVar("T")
 
@@ -30,13 +30,13 @@ def add_keys(parser: pytest.Parser) -> None:
 
 
 def read_keys(config: pytest.Config) -> dict[str, Any]:
-    """Return the settings as arguments of the marker. Raises Slip."""
+    """Return the settings as arguments of the marker. Raises ClusterRequestError."""
     said: dict[str, Any] = {}
     if brokers := config.getini("kafka_brokers"):
         try:
             said["brokers"] = int(brokers)
         except ValueError:
-            raise Slip(f"kafka_brokers must be a whole number, not {brokers!r}") from None
+            raise ClusterRequestError(f"kafka_brokers must be a whole number, not {brokers!r}") from None
     for name in ("clock", "defaults", "followers", "unfired"):
         if value := config.getini(f"kafka_{name}"):
             said[name] = value
@@ -53,7 +53,7 @@ def read_keys(config: pytest.Config) -> dict[str, Any]:
         said["configs"] = dict(_read("kafka_configs", parse_setting, configs))
     if topics := config.getini("kafka_topics"):
         specs = [topic._asdict() for topic in _read("kafka_topics", parse_topic, topics)]
-        said["topics"] = [Topic(spec.pop("name"), spec) for spec in specs]
+        said["topics"] = [TopicArguments(spec.pop("name"), spec) for spec in specs]
     return said
 
 
@@ -61,4 +61,4 @@ def _read(key: str, parse: Callable[[str], T], lines: list[str]) -> list[T]:
     try:
         return [parse(line) for line in lines]
     except ValueError as error:
-        raise Slip(f"{key} {error}") from None
+        raise ClusterRequestError(f"{key} {error}") from None

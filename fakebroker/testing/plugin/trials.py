@@ -30,7 +30,7 @@ _FIXTURES = ("kafka_cluster", "kafka_broker")
 
 
 @dataclass
-class Trial:
+class FailureTrial:
     """One run. `fault` is injected; `events` and `hits` are the results; `seconds` is the time limit of the test."""
 
     fault: Fault | None = None
@@ -39,7 +39,7 @@ class Trial:
     hits: int = 0
 
 
-TRIAL = pytest.StashKey[Trial]()
+TRIAL = pytest.StashKey[FailureTrial]()
 FAILURE = pytest.StashKey["Fault | None"]()
 """The fault that `--kafka-failure` names, in the stash of the config."""
 
@@ -77,7 +77,7 @@ def fault_of(config: pytest.Config) -> Fault | None:
 
 
 @contextmanager
-def in_hand(trial: Trial, kafka: FakeCluster) -> Iterator[None]:
+def in_hand(trial: FailureTrial, kafka: FakeCluster) -> Iterator[None]:
     """Inject the fault while the test has the cluster and its clients, and keep the results."""
     installed = None if trial.fault is None else kafka.faults.add(trial.fault)
     yield
@@ -87,7 +87,7 @@ def in_hand(trial: Trial, kafka: FakeCluster) -> Iterator[None]:
     trial.events = list(kafka.journal)
 
 
-def found(trial: Trial) -> str:
+def found(trial: FailureTrial) -> str:
     """Return the findings in the journal with the fault of `--kafka-failure`, "" if it did not fire."""
     if not trial.hits:
         return ""
@@ -118,7 +118,7 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
     if not item.config.getoption("kafka_every_failure") or not _has_cluster(item):
         return None
     item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
-    reports, trial, healthy_s = _run(item, Trial())
+    reports, trial, healthy_s = _run(item, FailureTrial())
     if all(report.passed for report in reports):
         _survey(item, reports, trial, healthy_s)
     reports += _tear_down(item, nextitem)
@@ -132,7 +132,7 @@ def _has_cluster(item: pytest.Item) -> bool:
     return not {*_FIXTURES}.isdisjoint(getattr(item, "fixturenames", ()))
 
 
-def _run(item: pytest.Item, trial: Trial) -> tuple[list[pytest.TestReport], Trial, float]:
+def _run(item: pytest.Item, trial: FailureTrial) -> tuple[list[pytest.TestReport], FailureTrial, float]:
     item.stash[TRIAL] = trial
     began = monotonic()
     stays: Any = item.parent  # keep the fixtures of the module and the session
@@ -152,7 +152,7 @@ def _tear_down(item: pytest.Item, nextitem: pytest.Item | None) -> list[pytest.T
     return [item.ihook.pytest_runtest_makereport(item=item, call=call)]
 
 
-def _survey(item: pytest.Item, reports: Sequence[pytest.TestReport], healthy: Trial, healthy_s: float) -> None:
+def _survey(item: pytest.Item, reports: Sequence[pytest.TestReport], healthy: FailureTrial, healthy_s: float) -> None:
     """Run the test with each failure, and add the results to the report."""
     from fakebroker.testing.failures.every_failure import judged
     from fakebroker.testing.failures.points import points_of, sample
@@ -169,7 +169,7 @@ def _survey(item: pytest.Item, reports: Sequence[pytest.TestReport], healthy: Tr
         if monotonic() > ends_at:
             break
         _draw(item, number, len(points), point)
-        with_it, trial, _ = _run(item, Trial(point.fault, limit_s(healthy_s)))
+        with_it, trial, _ = _run(item, FailureTrial(point.fault, limit_s(healthy_s)))
         reason = next((_reason(report) for report in with_it if report.failed), "")
         if reason:
             _forget_what_was_left()

@@ -13,7 +13,7 @@ from fakebroker import AsyncFakeCluster, FakeCluster
 from fakebroker.server.made.spec import CONTROL, MARKER, SCENARIO, ClusterSpec, Option, options
 from fakebroker.server.scenario import scenario
 from fakebroker.server.scenario.checking import schema
-from fakebroker.testing.plugin import ini, wanted
+from fakebroker.testing.plugin import cluster_request, ini
 
 OPTIONS = dict(options())
 TYPES = get_type_hints(ClusterSpec)
@@ -103,9 +103,9 @@ def test_the_control_makes_clusters_of_these_members() -> None:
 
 
 def test_the_marker_takes_these_arguments() -> None:
-    assert {*wanted._OF_CLUSTER.values(), "followers"} == of(MARKER).keys()
-    assert set(wanted._OF_CLUSTER) < set(wanted.ARGUMENTS)
-    assert {key.removeprefix("kafka_") for key in ini._KEYS} < set(wanted.ARGUMENTS)
+    assert {*cluster_request._OF_CLUSTER.values(), "followers"} == of(MARKER).keys()
+    assert set(cluster_request._OF_CLUSTER) < set(cluster_request.ARGUMENTS)
+    assert {key.removeprefix("kafka_") for key in ini._KEYS} < set(cluster_request.ARGUMENTS)
 
 
 def test_each_field_has_an_option() -> None:

@@ -16,7 +16,7 @@ from support import doses
 from fakebroker import FakeCluster
 from fakebroker.faults import Fault
 from fakebroker.testing import check_history, every_failure
-from fakebroker.testing.failures.survey import FAILED, TooLong, time_limit
+from fakebroker.testing.failures.survey import FAILED, RunTooLong, time_limit
 
 Test = Callable[[FakeCluster], object]
 EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "buggy_client.py"
@@ -122,7 +122,7 @@ def test_equal_records_that_the_test_writes_itself_are_no_finding() -> None:
 
 
 def test_a_run_that_hangs_is_broken_off() -> None:
-    with pytest.raises(TooLong, match="it did not end within 0 s"), time_limit(0.05):
+    with pytest.raises(RunTooLong, match="it did not end within 0 s"), time_limit(0.05):
         threading.Event().wait()
 
 

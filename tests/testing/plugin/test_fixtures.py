@@ -286,7 +286,7 @@ UNUSED = """
             "fakebroker.testing.plugin.hooks", "fakebroker.testing.plugin.ini",
             "fakebroker.testing.plugin.shadowing", "fakebroker.testing.plugin.tracebacks",
             "fakebroker.testing.plugin.trials",
-            "fakebroker.testing.plugin.wanted",
+            "fakebroker.testing.plugin.cluster_request",
         }
         assert ours - of_plugin <= {"fakebroker", "fakebroker.core", "fakebroker.core.log", "fakebroker.spelling"}
 """
