@@ -209,7 +209,7 @@ SPLIT = {  # classes that are still split over files by inheritance; the list on
     "fakebroker.producer.transactions.transaction_manager.TxnRequestHandler",
     "fakebroker.server.administration.Administration",
     "fakebroker.testing.rules.lives.BrokerLives",
-    "fakebroker.testing.transactions.coordinated.Coordinated",
+    "fakebroker.testing.transactions.coordinated.CoordinatedClient",
 }
 
 # Where packages lie that are not beside this folder.

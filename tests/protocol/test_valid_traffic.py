@@ -22,7 +22,7 @@ from fakebroker_load.wire.messages import encode_metadata, encode_produce
 TIME_MS = 1_700_000_000_000
 ID = UUID(int=7)
 PLACES = [("b", 3), ("a", 1), ("b", 0)]
-PRODUCER = of_transactions.Producer("tx", 5, 2, 2)
+PRODUCER = of_transactions.ProducerIdentity("tx", 5, 2, 2)
 
 
 def of_load(size: int) -> bytes:

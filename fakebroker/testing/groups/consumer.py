@@ -20,7 +20,7 @@ from fakebroker.testing.groups.member import (
 _LEAVES = -1
 
 
-class ConsumerGroupMember(SimulatedConsumer):
+class ConsumerGroupConsumer(SimulatedConsumer):
     """A member of a consumer group."""
 
     _target: list[Place] | None = None  # assigned, but not owned yet

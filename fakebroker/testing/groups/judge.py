@@ -41,7 +41,7 @@ GROUP_KINDS = (TWO_OWNERS, ABOVE_WATERMARK, SKIPPED, TWICE, COMMIT_LOST, STALE_C
 Place = tuple[str, int]  # topic and partition
 
 
-class _Partition:
+class _JudgedPartition:
     """The state of a partition. `read_to`: all lower offsets were read. `acknowledged`: the last acknowledged
     commit."""
 
@@ -62,7 +62,7 @@ class GroupHistory:
 
     def __init__(self) -> None:
         self.findings: list[Finding] = []
-        self._partitions: dict[Place, _Partition] = {}
+        self._partitions: dict[Place, _JudgedPartition] = {}
         self._owners: dict[tuple[int, Place], str] = {}
         self._asked: dict[tuple[str, Place, int], tuple[int, int]] = {}  # newest generation at the request, number
         self._commits = 0
@@ -179,8 +179,8 @@ class GroupHistory:
                 findings.append(Finding(ABOVE_WATERMARK, *place, partition.highest_read, what))
         return findings
 
-    def _of(self, place: Place) -> _Partition:
-        return self._partitions.setdefault(place, _Partition())
+    def _of(self, place: Place) -> _JudgedPartition:
+        return self._partitions.setdefault(place, _JudgedPartition())
 
     def _add(self, kind: str, place: Place, offset: int, what: str) -> None:
         where = f"{place[0]}-{place[1]}" + (f" offset {offset}" if offset >= 0 else "")

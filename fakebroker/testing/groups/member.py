@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from fakebroker.testing.actors.asking import Asking
+from fakebroker.testing.actors.simulated_connection import SimulatedConnection
 from fakebroker.testing.groups import frames
 from fakebroker.testing.groups.frames import Place
 from fakebroker.testing.groups.judge import GroupHistory
@@ -52,7 +52,7 @@ class SimulatedConsumer:
         self.positions: dict[Place, int] = {}
         self.dirty: dict[Place, int] = {}  # processed, but not committed
         self._committing: dict[Place, int] = {}
-        self._asking, self._fetching = Asking(simulation), Asking(simulation)
+        self._connection, self._fetch_connection = SimulatedConnection(simulation), SimulatedConnection(simulation)
         self._fetched: Place | None = None
         self._turn = 0  # round-robin index of partitions to fetch, and of brokers to ask for the coordinator
         self._coordinator: int | None = None
@@ -67,8 +67,8 @@ class SimulatedConsumer:
         """Crash: the connections close, without a LeaveGroup."""
         self.is_alive = False
         self._history.gives_up(self.name, self.owned)
-        self._asking.close()
-        self._fetching.close()
+        self._connection.close()
+        self._fetch_connection.close()
 
     def leave(self) -> None:
         """Leave in order: commit, notify the coordinator, stop."""
@@ -86,11 +86,11 @@ class SimulatedConsumer:
         if not self.is_alive or self.is_paused:
             return False
         did = False
-        fetched = self._fetching.take()
+        fetched = self._fetch_connection.take()
         if fetched is not None:
             did = True
             self._on_fetched(fetched.frame)
-        answer = self._asking.take()
+        answer = self._connection.take()
         if answer is not None:
             did = True
             if answer.frame is None:
@@ -104,9 +104,9 @@ class SimulatedConsumer:
                 self._on_offsets(frames.answered(answer.api, answer.frame))
             else:
                 self._on_answer(answer.api, frames.answered(answer.api, answer.frame))
-        if self.is_alive and self._asking.is_idle and self._now_ms >= self._not_before_ms:
+        if self.is_alive and self._connection.is_idle and self._now_ms >= self._not_before_ms:
             did = self._ask() or did
-        if self.is_alive and self._fetching.is_idle and self._now_ms >= self._fetch_not_before_ms:
+        if self.is_alive and self._fetch_connection.is_idle and self._now_ms >= self._fetch_not_before_ms:
             did = self._fetch() or did
         return did
 
@@ -114,10 +114,12 @@ class SimulatedConsumer:
         """Return when the consumer next has something to do by itself."""
         if not self.is_alive or self.is_paused:
             return None
-        times = [asking.gives_up_ms for asking in (self._asking, self._fetching) if asking.gives_up_ms is not None]
-        if self._asking.is_idle:
+        times = [
+            link.gives_up_ms for link in (self._connection, self._fetch_connection) if link.gives_up_ms is not None
+        ]
+        if self._connection.is_idle:
             times += [self._not_before_ms, self._beat_ms, *([self._commit_ms] if self.dirty else [])]
-        if self._fetching.is_idle and self.positions:
+        if self._fetch_connection.is_idle and self.positions:
             times.append(self._fetch_not_before_ms)
         return min((time_ms for time_ms in times if time_ms > self._now_ms), default=None)
 
@@ -171,7 +173,7 @@ class SimulatedConsumer:
 
     def _send(self, broker: int, api: int, frame: bytes, patience_ms: int = REQUEST_MS) -> None:
         self._asked_ms = self._now_ms
-        self._asking.ask(broker, api, frame, patience_ms)
+        self._connection.ask(broker, api, frame, patience_ms)
 
     def _to_coordinator(self, api: int, frame: bytes, patience_ms: int = REQUEST_MS) -> None:
         assert self._coordinator is not None
@@ -267,7 +269,7 @@ class SimulatedConsumer:
             self._fetch_not_before_ms = self._now_ms + BACKOFF_MS
             return False
         frame = fetch(self._next(), *place, self.positions[place], FETCH_WAIT_MS)
-        self._fetching.ask(leader, FETCH, frame, REQUEST_MS)
+        self._fetch_connection.ask(leader, FETCH, frame, REQUEST_MS)
         return True
 
     def _on_fetched(self, frame: bytes | None) -> None:
@@ -289,7 +291,7 @@ class SimulatedConsumer:
     def _told(self, places: Sequence[Place]) -> None:
         """Report the assignment. A consumer that was paused reads old responses, which may contradict the current
         owners."""
-        is_news = self._asking.answered_ms == self._now_ms
+        is_news = self._connection.answered_ms == self._now_ms
         self._history.owns(self.name, self.generation, places, self._now_ms if is_news else None)
 
     def _confirmed(self) -> None:

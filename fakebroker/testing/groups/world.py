@@ -21,7 +21,7 @@ from fakebroker.core.journal.journal import Journal
 from fakebroker.testing import wire
 from fakebroker.testing.actors.world import World
 from fakebroker.testing.groups.classic import ClassicConsumer
-from fakebroker.testing.groups.consumer import ConsumerGroupMember
+from fakebroker.testing.groups.consumer import ConsumerGroupConsumer
 from fakebroker.testing.groups.frames import Place
 from fakebroker.testing.groups.judge import GroupHistory
 from fakebroker.testing.groups.member import BACKOFF_MS, SETTLES_MS, SimulatedConsumer
@@ -86,7 +86,7 @@ class GroupWorld(World):
         return self.members
 
     def join(self) -> SimulatedConsumer:
-        kind = ClassicConsumer if self._protocol == "classic" else ConsumerGroupMember
+        kind = ClassicConsumer if self._protocol == "classic" else ConsumerGroupConsumer
         name = f"m{len(self.members) + 1}"
         member = kind(name, self.simulation, self.history, self.group, self.topic, self._watermark)
         self.members.append(member)

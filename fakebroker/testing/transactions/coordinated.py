@@ -18,7 +18,7 @@ OF_COORDINATOR = frozenset({14, 15, 16})  # loading, not available, not coordina
 AGAIN = frozenset({3, 5, 6, 7, 19, 20, 100, CONCURRENT_TRANSACTIONS})
 
 
-class Coordinated:
+class CoordinatedClient:
     """A client. `line` is its connection to all brokers; `pace_ms` is its pause between two steps. `group` is the group
     of its offsets."""
 

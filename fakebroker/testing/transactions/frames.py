@@ -26,7 +26,7 @@ _SAFE_DOWNGRADE = 2
 Place = tuple[str, int]
 
 
-class Producer(NamedTuple):
+class ProducerIdentity(NamedTuple):
     """The identity of a producer. `version` is that of transactions."""
 
     transactional_id: str
@@ -35,7 +35,7 @@ class Producer(NamedTuple):
     version: int
 
 
-class Fetched(NamedTuple):
+class PartitionFetchResult(NamedTuple):
     """A Fetch response for one partition; `aborted` has producer ids and first offsets."""
 
     error: int
@@ -58,13 +58,13 @@ def find_coordinator(number: int, key: str, key_type: int) -> bytes:
     return _request(FIND, 1, number, {"key": key, "key_type": key_type})
 
 
-def init(number: int, producer: Producer, timeout_ms: int) -> bytes:
+def init(number: int, producer: ProducerIdentity, timeout_ms: int) -> bytes:
     """Return an InitProducerId; a new producer has producer id -1."""
     timeout = timedelta(milliseconds=timeout_ms)
     return _request(INIT, 1, number, requests.transactional(*_identity(producer), transaction_timeout=timeout))
 
 
-def add_partitions(number: int, producer: Producer, places: Sequence[Place]) -> bytes:
+def add_partitions(number: int, producer: ProducerIdentity, places: Sequence[Place]) -> bytes:
     names = sorted({topic for topic, _ in places})
     partitions = {name: [index for topic, index in places if topic == name] for name in names}
     return _request(ADD, 1, number, requests.add_partitions(*_identity(producer), partitions))
@@ -79,11 +79,11 @@ def added(answer: Any) -> set[int]:
     }
 
 
-def add_offsets(number: int, producer: Producer, group: str) -> bytes:
+def add_offsets(number: int, producer: ProducerIdentity, group: str) -> bytes:
     return _request(ADD_OFFSETS, 1, number, requests.transactional(*_identity(producer), group_id=group))
 
 
-def commit_offsets(number: int, producer: Producer, group: str, offsets: Mapping[Place, int]) -> bytes:
+def commit_offsets(number: int, producer: ProducerIdentity, group: str, offsets: Mapping[Place, int]) -> bytes:
     """Return a TxnOffsetCommit for a group without members."""
     topics = requests.committed_topics((*place, offset) for place, offset in offsets.items())
     values = requests.transactional(*_identity(producer), group_id=group, topics=topics)
@@ -95,12 +95,18 @@ def offsets_committed(answer: Any) -> set[int]:
     return {int(partition.error_code) for topic in answer.topics for partition in topic.partitions}
 
 
-def end(number: int, producer: Producer, commits: bool) -> bytes:
+def end(number: int, producer: ProducerIdentity, commits: bool) -> bytes:
     return _request(END, producer.version, number, requests.transactional(*_identity(producer), committed=commits))
 
 
 def produce(
-    number: int, producer: Producer, place: Place, values: Sequence[bytes], sequence: int, now_ms: int, timeout_ms: int
+    number: int,
+    producer: ProducerIdentity,
+    place: Place,
+    values: Sequence[bytes],
+    sequence: int,
+    now_ms: int,
+    timeout_ms: int,
 ) -> bytes:
     """Return a Produce of one batch with acks=all, with a record for each value."""
     data = encode_batch(
@@ -122,12 +128,12 @@ def produced(answer: Any) -> tuple[int, int]:
     return int(partition.error_code), int(partition.base_offset)
 
 
-def fetched(frame: bytes) -> Fetched:
+def fetched(frame: bytes) -> PartitionFetchResult:
     response: Any = decode_response(FETCH, FETCH_VERSION, frame)[1]
     [topic] = response.responses
     [partition] = topic.partitions
     aborted = tuple((int(txn.producer_id), int(txn.first_offset)) for txn in partition.aborted_transactions or ())
-    return Fetched(
+    return PartitionFetchResult(
         int(partition.error_code),
         partition.high_watermark,
         partition.last_stable_offset,
@@ -143,7 +149,7 @@ def transaction_version(level: int) -> bytes:
     return _request(UPDATE_FEATURES, 1, 1, values)
 
 
-def _identity(producer: Producer) -> tuple[str, int, int]:
+def _identity(producer: ProducerIdentity) -> tuple[str, int, int]:
     return producer.transactional_id, producer.producer_id, producer.epoch
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from fakebroker.testing.actors.asking import Answer, Asking
+from fakebroker.testing.actors.simulated_connection import ApiResponse, SimulatedConnection
 from fakebroker.testing.simulation import Simulation
 from fakebroker.testing.transactions.frames import END
 
 
-class Held(NamedTuple):
+class HeldRequest(NamedTuple):
     """A request in transit."""
 
     broker: int
@@ -21,7 +21,7 @@ class Network:
 
     def __init__(self, simulation: Simulation) -> None:
         self.simulation = simulation
-        self.held: list[Held] = []
+        self.held: list[HeldRequest] = []
         self.delivered = 0  # number of late requests
 
     def deliver(self, which: int) -> None:
@@ -40,33 +40,33 @@ class Line:
 
     def __init__(self, network: Network) -> None:
         self._network = network
-        self._asking = Asking(network.simulation)
-        self._lost: Answer | None = None
+        self._connection = SimulatedConnection(network.simulation)
+        self._lost: ApiResponse | None = None
         self._lost_ms = 0
-        self._late: Held | None = None
+        self._late: HeldRequest | None = None
         self.fault = ""
 
     @property
     def is_idle(self) -> bool:
-        return self._lost is None and self._asking.is_idle
+        return self._lost is None and self._connection.is_idle
 
     @property
     def gives_up_ms(self) -> int | None:
-        return self._asking.gives_up_ms if self._lost is None else self._lost_ms
+        return self._connection.gives_up_ms if self._lost is None else self._lost_ms
 
     def ask(self, broker: int, api: int, frame: bytes, patience_ms: int) -> None:
         simulation = self._network.simulation
         if not self.fault or (self.fault.endswith(" end") and api != END):
-            self._asking.ask(broker, api, frame, patience_ms)
+            self._connection.ask(broker, api, frame, patience_ms)
             return
         fault, self.fault = self.fault, ""
         if fault == "late end":
-            self._late = Held(broker, frame)
+            self._late = HeldRequest(broker, frame)
         elif fault.startswith("hold"):
-            self._network.held.append(Held(broker, frame))
+            self._network.held.append(HeldRequest(broker, frame))
         elif fault == "lose" and simulation.cluster.is_running(broker):
             simulation.connect(broker).send(frame)
-        self._lost, self._lost_ms = Answer(api, None), simulation.elapsed_ms + patience_ms
+        self._lost, self._lost_ms = ApiResponse(api, None), simulation.elapsed_ms + patience_ms
 
     def come_late(self) -> None:
         """Deliver the late EndTxn now."""
@@ -75,10 +75,10 @@ class Line:
             self._late = None
             self._network.deliver(-1)
 
-    def take(self) -> Answer | None:
-        """Return the response, like `Asking.take`."""
+    def take(self) -> ApiResponse | None:
+        """Return the response, like `SimulatedConnection.take`."""
         if self._lost is None:
-            return self._asking.take()
+            return self._connection.take()
         if self._network.simulation.elapsed_ms < self._lost_ms:
             return None
         answer, self._lost = self._lost, None
@@ -86,4 +86,4 @@ class Line:
 
     def close(self) -> None:
         self._lost = None
-        self._asking.close()
+        self._connection.close()

@@ -20,7 +20,7 @@ _TYPE = struct.Struct(">hh")  # of a control record's key: version, type
 _COMMITS = 1
 
 
-class Batch(NamedTuple):
+class DecodedBatch(NamedTuple):
     """A batch. For a transaction marker `commits` is not None, and `values` is empty."""
 
     base: int
@@ -40,7 +40,7 @@ class Span(NamedTuple):
     commits: bool
 
 
-def batches_in(data: bytes) -> list[Batch]:
+def batches_in(data: bytes) -> list[DecodedBatch]:
     """Return the batches in the bytes of a Fetch response or a log. A truncated last batch is left out."""
     batches, at = [], 0
     while len(data) - at >= RECORD_BATCH_OVERHEAD:
@@ -52,13 +52,17 @@ def batches_in(data: bytes) -> list[Batch]:
         if header.is_control:
             commits, values = _TYPE.unpack(records[0].key or b"")[1] == _COMMITS, ()
         batches.append(
-            Batch(header.base_offset, header.last_offset, header.producer_id, header.is_transactional, commits, values)
+            DecodedBatch(
+                header.base_offset, header.last_offset, header.producer_id, header.is_transactional, commits, values
+            )
         )
         at += header.size_in_bytes
     return batches
 
 
-def committed(batches: Iterable[Batch], aborted: Iterable[tuple[int, int]], at: int = 0) -> list[tuple[int, bytes]]:
+def committed(
+    batches: Iterable[DecodedBatch], aborted: Iterable[tuple[int, int]], at: int = 0
+) -> list[tuple[int, bytes]]:
     """Return offset and value of the records that a client keeps, from `at` on. `aborted` are the aborted transactions:
     producer id and first offset."""
     waiting = sorted(aborted, key=lambda transaction: transaction[1])
@@ -102,7 +106,7 @@ class LogOracle:
                 kept += [record for record in enumerate(batch.values, batch.base) if offset <= record[0] < to]
         return kept
 
-    def _commits(self, batch: Batch) -> bool:
+    def _commits(self, batch: DecodedBatch) -> bool:
         for span in self.spans:
             if span.producer_id == batch.producer_id and span.first <= batch.base:
                 if span.end is None:
@@ -112,7 +116,7 @@ class LogOracle:
         return False
 
 
-def _spans(batches: Sequence[Batch]) -> list[Span]:
+def _spans(batches: Sequence[DecodedBatch]) -> list[Span]:
     spans: list[Span] = []
     begun: dict[int, int] = {}
     for batch in batches:

@@ -100,7 +100,7 @@ class Processor(TransactionalProducer):
             self.position = max(int(part.committed_offset), 0)
             self._think()
 
-    def _on_fetched(self, fetched: frames.Fetched) -> None:
+    def _on_fetched(self, fetched: frames.PartitionFetchResult) -> None:
         assert self.position is not None
         batches = batches_in(fetched.records)
         given = [] if fetched.error else committed(batches, fetched.aborted, self.position)[:_MAX_RECORDS]

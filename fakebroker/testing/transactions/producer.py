@@ -17,8 +17,8 @@ from typing import Any
 
 from fakebroker.testing.simulation import START_WALL_MS
 from fakebroker.testing.transactions import frames
-from fakebroker.testing.transactions.coordinated import NONE, REQUEST_MS, Coordinated
-from fakebroker.testing.transactions.frames import Place, Producer
+from fakebroker.testing.transactions.coordinated import NONE, REQUEST_MS, CoordinatedClient
+from fakebroker.testing.transactions.frames import Place, ProducerIdentity
 from fakebroker.testing.transactions.job import Job, Transaction
 from fakebroker.testing.transactions.judge import TransactionHistory
 from fakebroker.testing.transactions.network import Network
@@ -30,7 +30,7 @@ DUPLICATE_SEQUENCE = 46
 FENCED = frozenset({47, 48, 49, 53, 90})  # invalid epoch, invalid state, unknown producer id
 
 
-class TransactionalProducer(Coordinated):
+class TransactionalProducer(CoordinatedClient):
     """A producer. `version` is that of transactions."""
 
     def __init__(
@@ -50,7 +50,7 @@ class TransactionalProducer(Coordinated):
         self.transaction: Transaction | None = None
         self.committed = self.aborted = 0  # as reported by the coordinator
         self._history = history
-        self._id = Producer(transactional_id, -1, -1, version)
+        self._id = ProducerIdentity(transactional_id, -1, -1, version)
         self._wants_id = True
         self._sequences: dict[Place, int] = {}
         self._begun = 0
@@ -201,7 +201,7 @@ class TransactionalProducer(Coordinated):
             self._is_over()
 
     def _take_id(self, producer_id: int, epoch: int) -> None:
-        self._id = Producer(self.transactional_id, producer_id, epoch, self.version)
+        self._id = ProducerIdentity(self.transactional_id, producer_id, epoch, self.version)
         self._sequences = {}
 
     def _is_fine(self, now: Transaction, errors: set[int], key_type: int = frames.TRANSACTION) -> bool:

@@ -11,10 +11,10 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from fakebroker.testing import wire
-from fakebroker.testing.actors.asking import Asking
+from fakebroker.testing.actors.simulated_connection import SimulatedConnection
 from fakebroker.testing.simulation import Simulation
 from fakebroker.testing.transactions import frames
-from fakebroker.testing.transactions.frames import Fetched, Place
+from fakebroker.testing.transactions.frames import PartitionFetchResult, Place
 from fakebroker.testing.transactions.judge import TransactionHistory
 from fakebroker.testing.transactions.oracle import batches_in, committed
 from fakebroker.testing.wire import FETCH
@@ -23,7 +23,7 @@ REQUEST_MS, BACKOFF_MS, WAIT_MS = 4_000, 100, 500
 _MAX_BYTES = 400  # per response: a few batches, so that readers stop inside transactions
 
 
-class Asked(NamedTuple):
+class ReaderFetch(NamedTuple):
     """A Fetch, with the leader and leader epoch at that time."""
 
     place: Place
@@ -43,15 +43,15 @@ class Reader:
         history: TransactionHistory,
         places: Sequence[Place],
         is_committed: bool,
-        check: Callable[[Asked, Fetched], None] = lambda request, fetched: None,
+        check: Callable[[ReaderFetch, PartitionFetchResult], None] = lambda request, fetched: None,
     ) -> None:
         self.name, self.places, self.is_committed = name, list(places), is_committed
         self.positions = dict.fromkeys(self.places, 0)
         self.kept: dict[Place, list[tuple[int, bytes]]] = {place: [] for place in self.places}
         self.is_paused = False
         self._simulation, self._history, self._check = simulation, history, check
-        self._asking = Asking(simulation)
-        self._asked: Asked | None = None
+        self._connection = SimulatedConnection(simulation)
+        self._asked: ReaderFetch | None = None
         self._turn = self._not_before_ms = 0
 
     def act(self) -> bool:
@@ -59,21 +59,21 @@ class Reader:
         if self.is_paused:
             return False
         did = False
-        answer = self._asking.take()
+        answer = self._connection.take()
         if answer is not None:
             did = True
             if answer.frame is None:
                 self._not_before_ms = self._simulation.elapsed_ms + BACKOFF_MS
             else:
                 self._on_fetched(frames.fetched(answer.frame))
-        if self._asking.is_idle and self._simulation.elapsed_ms >= self._not_before_ms:
+        if self._connection.is_idle and self._simulation.elapsed_ms >= self._not_before_ms:
             did = self._ask() or did
         return did
 
     def next_wake_ms(self) -> int | None:
         if self.is_paused:
             return None
-        at_ms = self._not_before_ms if self._asking.is_idle else self._asking.gives_up_ms
+        at_ms = self._not_before_ms if self._connection.is_idle else self._connection.gives_up_ms
         return at_ms if at_ms is not None and at_ms > self._simulation.elapsed_ms else None
 
     def _ask(self) -> bool:
@@ -84,12 +84,12 @@ class Reader:
             self._not_before_ms = self._simulation.elapsed_ms + BACKOFF_MS
             return False
         offset = self.positions[place]
-        self._asked = Asked(place, offset, self.is_committed, partition.leader_id, partition.leader_epoch)
+        self._asked = ReaderFetch(place, offset, self.is_committed, partition.leader_id, partition.leader_epoch)
         frame = wire.fetch(self._turn, *place, offset, WAIT_MS, self.is_committed, _MAX_BYTES)
-        self._asking.ask(partition.leader_id, FETCH, frame, REQUEST_MS)
+        self._connection.ask(partition.leader_id, FETCH, frame, REQUEST_MS)
         return True
 
-    def _on_fetched(self, fetched: Fetched) -> None:
+    def _on_fetched(self, fetched: PartitionFetchResult) -> None:
         request = self._asked
         assert request is not None
         if fetched.error:

@@ -29,13 +29,13 @@ from fakebroker.testing.actors.world import Actor, World
 from fakebroker.testing.messages import Violation
 from fakebroker.testing.simulation import START_WALL_MS, Simulation
 from fakebroker.testing.transactions import frames
-from fakebroker.testing.transactions.frames import Fetched, Place
+from fakebroker.testing.transactions.frames import PartitionFetchResult, Place
 from fakebroker.testing.transactions.judge import TransactionHistory
 from fakebroker.testing.transactions.network import Network
 from fakebroker.testing.transactions.oracle import LogOracle, batches_in, committed
 from fakebroker.testing.transactions.processor import Processor
 from fakebroker.testing.transactions.producer import TransactionalProducer
-from fakebroker.testing.transactions.reader import Asked, Reader
+from fakebroker.testing.transactions.reader import Reader, ReaderFetch
 
 STATE, OFFSETS, INPUT, TOPIC = "__transaction_state", "__consumer_offsets", "in", "t"
 LAG_MAX_MS, CLEANUP_MS, MAX_TIMEOUT_MS = 4_000, 1_000, 15_000
@@ -210,7 +210,7 @@ class TransactionWorld(World):
             known = self._logs[place] = state, LogOracle(data)
         return known[1]
 
-    def _check_fetched(self, request: Asked, fetched: Fetched) -> None:
+    def _check_fetched(self, request: ReaderFetch, fetched: PartitionFetchResult) -> None:
         """Check that a reader got the right records, all of them in order, and nothing else."""
         partition = self.simulation.partition(*request.place)
         if partition.leader_id < 0 or self._judge_alone:

@@ -7,14 +7,14 @@ from typing import NamedTuple
 from fakebroker.testing.simulation import SimulatedClient, Simulation
 
 
-class Answer(NamedTuple):
+class ApiResponse(NamedTuple):
     """A response to a request of that API. `frame` is None if the connection was lost or the client timed out."""
 
     api: int
     frame: bytes | None
 
 
-class Asking:
+class SimulatedConnection:
     """A client connection. It connects on demand, and again if the broker changes."""
 
     def __init__(self, simulation: Simulation) -> None:
@@ -41,17 +41,17 @@ class Asking:
         if self._link.closed is None:
             self._link.send(frame)
 
-    def take(self) -> Answer | None:
+    def take(self) -> ApiResponse | None:
         """Return the response, once; None if there is none yet, or no request."""
         if self.gives_up_ms is None or self._link is None:
             return None
         if len(self._link.answers) > self._seen:
             self.gives_up_ms = None
             self.answered_ms, frame = self._link.answers[self._seen]
-            return Answer(self._api, frame)
+            return ApiResponse(self._api, frame)
         if self._link.closed is not None or self._simulation.elapsed_ms >= self.gives_up_ms:
             self.close()
-            return Answer(self._api, None)
+            return ApiResponse(self._api, None)
         return None
 
     def close(self) -> None:
