@@ -18,14 +18,29 @@ from typing import Protocol
 
 from fakebroker.protocol.batch_layout import TRANSACTIONAL_FLAG
 from fakebroker.testing import wire
-from fakebroker.testing.messages import Batch, Error, Fetch, Garbage, Key, Marks, Produce, Request
+from fakebroker.testing.messages import (
+    ClientBatch,
+    ClientFetch,
+    ClientProduce,
+    Garbage,
+    Key,
+    MarkersRequest,
+    Request,
+    RuleErrorCode,
+)
 from fakebroker.testing.plan import MAX_CLIENTS, MODELS
 from fakebroker.testing.rules.elections import NOBODY
 from fakebroker.testing.simulation import START_WALL_MS, SimulatedClient
 from fakebroker.testing.transactions.marks import marks
 
 RETRIABLE = frozenset(
-    {Error.UNKNOWN_TOPIC, Error.NOT_LEADER, Error.TIMED_OUT, Error.NOT_ENOUGH, Error.NOT_ENOUGH_AFTER}
+    {
+        RuleErrorCode.UNKNOWN_TOPIC,
+        RuleErrorCode.NOT_LEADER,
+        RuleErrorCode.TIMED_OUT,
+        RuleErrorCode.NOT_ENOUGH,
+        RuleErrorCode.NOT_ENOUGH_AFTER,
+    }
 )
 MAX_RETRIES = 2
 IN_FLIGHT = 5
@@ -40,21 +55,23 @@ class Surroundings(Protocol):
     def now_ms(self) -> int: ...
     def next_number(self) -> int: ...
     def leader_of(self, key: Key) -> int: ...
-    def connect(self, client: Client, broker: int) -> SimulatedClient: ...
+    def connect(self, client: ModelClient, broker: int) -> SimulatedClient: ...
     def send(self, link: SimulatedClient, requests: Sequence[tuple[Request, bytes]]) -> None: ...
     def disconnect(self, link: SimulatedClient) -> None: ...
 
 
-class Sent:
+class InFlightProduce:
     """A Produce request in flight, with what is needed to send it again."""
 
-    def __init__(self, request: Produce, records: dict[Key, bytes], retries_left: int, gives_up_ms: int | None) -> None:
+    def __init__(
+        self, request: ClientProduce, records: dict[Key, bytes], retries_left: int, gives_up_ms: int | None
+    ) -> None:
         self.request, self.records = request, records
         self.retries_left, self.gives_up_ms = retries_left, gives_up_ms
         self.link: SimulatedClient | None = None
 
 
-class Client:
+class ModelClient:
     """A client. `links` are its connections by broker, `leaders` the leaders as it knows them."""
 
     def __init__(self, number: int, around: Surroundings) -> None:
@@ -66,7 +83,7 @@ class Client:
         self.is_impatient = self.model == "impatient"
         self.links: dict[int, SimulatedClient] = {}
         self.leaders: dict[Key, int] = {}
-        self.sent: dict[int, Sent] = {}
+        self.sent: dict[int, InFlightProduce] = {}
         self.sequences: dict[Key, int] = {}
         self.epoch = self.count = 0
 
@@ -93,7 +110,7 @@ class Client:
         return link is not None and link.closed is None
 
     def fetch(self, key: Key, offset: int, max_wait_ms: int, is_committed: bool = False) -> None:
-        request = Fetch(self.around.next_number(), key, offset, max_wait_ms, is_committed)
+        request = ClientFetch(self.around.next_number(), key, offset, max_wait_ms, is_committed)
         link = self._link(self._leader(key))
         self.around.send(link, [(request, wire.fetch(request.number, *key, offset, max_wait_ms, is_committed))])
 
@@ -104,9 +121,9 @@ class Client:
             self._next_epoch()
         producer_id = FIRST_PRODUCER_ID + self.number
         ident = wire.mark_ident(producer_id, self.epoch, commits)
-        mark = Batch(ident, 1, (producer_id, self.epoch, -1), is_transactional=True, commits=commits)
+        mark = ClientBatch(ident, 1, (producer_id, self.epoch, -1), is_transactional=True, commits=commits)
         for broker, led in self._by_broker(keys).items():
-            request = Marks(self.around.next_number(), -1, MARKS_TIMEOUT_MS, tuple((key, mark) for key in led))
+            request = MarkersRequest(self.around.next_number(), -1, MARKS_TIMEOUT_MS, tuple((key, mark) for key in led))
             frame = marks(request.number, producer_id, self.epoch, commits, led)
             self.around.send(self._link(broker), [(request, frame)])
 
@@ -129,9 +146,9 @@ class Client:
         sent = self.sent.pop(number, None)
         again = []
         for key, error, _ in result:
-            if error in (Error.OUT_OF_ORDER, Error.INVALID_EPOCH):
+            if error in (RuleErrorCode.OUT_OF_ORDER, RuleErrorCode.INVALID_EPOCH):
                 self._next_epoch()
-            if error in (Error.NOT_LEADER, Error.UNKNOWN_TOPIC):
+            if error in (RuleErrorCode.NOT_LEADER, RuleErrorCode.UNKNOWN_TOPIC):
                 self.leaders.pop(key, None)
             if error in RETRIABLE:
                 again.append(key)
@@ -159,7 +176,7 @@ class Client:
                 self._drop(sent.link)
             self._retry(sent, list(sent.records))
 
-    def _new(self, acks: int, timeout_ms: int, keys: Sequence[Key], count: int, fault: str) -> Sent:
+    def _new(self, acks: int, timeout_ms: int, keys: Sequence[Key], count: int, fault: str) -> InFlightProduce:
         records, parts = {}, []
         for key in keys:
             data, batch = self._batch(key, count, fault)
@@ -171,33 +188,33 @@ class Client:
         self,
         acks: int,
         timeout_ms: int,
-        parts: Sequence[tuple[Key, Batch]],
+        parts: Sequence[tuple[Key, ClientBatch]],
         records: dict[Key, bytes],
         retries_left: int,
-    ) -> Sent:
-        request = Produce(self.around.next_number(), acks, timeout_ms, tuple(parts))
+    ) -> InFlightProduce:
+        request = ClientProduce(self.around.next_number(), acks, timeout_ms, tuple(parts))
         patience = self.around.now_ms + max(timeout_ms // 3, 1) if self.is_impatient and acks else None
-        return Sent(request, records, retries_left, patience)
+        return InFlightProduce(request, records, retries_left, patience)
 
-    def _batch(self, key: Key, count: int, fault: str) -> tuple[bytes, Batch]:
+    def _batch(self, key: Key, count: int, fault: str) -> tuple[bytes, ClientBatch]:
         self.count += 1
         value = b"%d/%d" % (self.number, self.count)
         if fault or not self.is_idempotent:
             data = wire.batch(value, count, START_WALL_MS)
-            return damaged(data, fault), Batch(wire.ident(data), count, None, fault)
+            return damaged(data, fault), ClientBatch(wire.ident(data), count, None, fault)
         first = self.sequences.get(key, 0)
         self.sequences[key] = first + count
         producer_id = FIRST_PRODUCER_ID + self.number
         attributes = TRANSACTIONAL_FLAG if self.is_transactional else 0
         data = wire.batch(value, count, START_WALL_MS, producer_id, self.epoch, first, attributes)
         producer = producer_id, self.epoch, first
-        return data, Batch(wire.ident(data), count, producer, is_transactional=self.is_transactional)
+        return data, ClientBatch(wire.ident(data), count, producer, is_transactional=self.is_transactional)
 
     def _next_epoch(self) -> None:
         self.epoch += 1
         self.sequences.clear()
 
-    def _retry(self, sent: Sent, keys: Sequence[Key]) -> None:
+    def _retry(self, sent: InFlightProduce, keys: Sequence[Key]) -> None:
         """Send the same batches again, each in a request to the broker that the client takes for the leader now."""
         request = sent.request
         if sent.retries_left == 0:
@@ -209,7 +226,7 @@ class Client:
             records = {key: sent.records[key] for key in led}
             self._send(broker, [self._sent(request.acks, request.timeout_ms, parts, records, sent.retries_left - 1)])
 
-    def _send(self, broker: int, made: Sequence[Sent]) -> None:
+    def _send(self, broker: int, made: Sequence[InFlightProduce]) -> None:
         link = self._link(broker)
         frames: list[tuple[Request, bytes]] = []
         for sent in made:

@@ -8,7 +8,7 @@ from fakebroker.core.replication.partition import NO_LEADER
 from fakebroker.network.connection import State
 from fakebroker.protocol.batch_layout import LEADER_EPOCH_AT, MAGIC_AT
 from fakebroker.testing import wire
-from fakebroker.testing.messages import Fetch, Outcome
+from fakebroker.testing.messages import ClientFetch, ClientOutcome
 from fakebroker.testing.oracle import Oracle
 from fakebroker.testing.rules.elections import NOBODY
 from fakebroker.testing.rules.lives import PAUSED
@@ -73,7 +73,7 @@ def _waiting(simulation: Simulation, world: Oracle) -> str | None:
         manager = running.replicas
         produces, fetches = manager.produce_purgatory.num_delayed(), manager.fetch_purgatory.num_delayed()
         waiting = [type(w.request) for w in world.waiting if w.broker == broker]
-        if produces != len(waiting) - waiting.count(Fetch) or fetches != waiting.count(Fetch):
+        if produces != len(waiting) - waiting.count(ClientFetch) or fetches != waiting.count(ClientFetch):
             return (
                 f"in the purgatories of broker {broker} are {produces} produces and {fetches} fetches, and should be "
                 f"{waiting}"
@@ -106,11 +106,11 @@ def _connections(world: Oracle, links: Iterable[SimulatedClient]) -> str | None:
     return None
 
 
-def by_connection(outcome: Outcome) -> int:
+def by_connection(outcome: ClientOutcome) -> int:
     return outcome.connection
 
 
-def outcome_difference(expected: Sequence[Outcome], seen: Sequence[Outcome]) -> str:
+def outcome_difference(expected: Sequence[ClientOutcome], seen: Sequence[ClientOutcome]) -> str:
     """Return the first difference between the expected and the actual outcomes; there must be one."""
     for wanted, actual in zip(expected, seen, strict=False):
         if wanted != actual:
@@ -120,7 +120,7 @@ def outcome_difference(expected: Sequence[Outcome], seen: Sequence[Outcome]) -> 
     return f"a client sees {_shown(seen[len(expected)])}, and should not"
 
 
-def _shown(outcome: Outcome) -> str:
+def _shown(outcome: ClientOutcome) -> str:
     if outcome.result is None:
         return f"connection {outcome.connection} closed at {outcome.at_ms} ms"
     parts = [

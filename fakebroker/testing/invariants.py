@@ -9,13 +9,13 @@ from fakebroker.core.replication.fetch import FetchParams, FetchPartition
 from fakebroker.core.replication.partition import NO_LEADER, Partition
 from fakebroker.protocol.record_batch import LOG_OVERHEAD, read_batch_header
 from fakebroker.testing import wire
-from fakebroker.testing.messages import Error, Key, Produce, Violation
+from fakebroker.testing.messages import ClientProduce, Key, RuleErrorCode, Violation
 from fakebroker.testing.simulation import Simulation
 
 _READ_ALL = FetchParams(max_wait_ms=0, min_bytes=0, max_bytes=1 << 30, has_client_metadata=True)
 
 
-class _Seen:
+class _PartitionHistory:
     """The history of a partition: its high watermark in the current leadership, and the acknowledged batches."""
 
     def __init__(self) -> None:
@@ -31,9 +31,9 @@ class Invariants:
         self._simulation = simulation
         self.periodic_tasks = simulation.cluster.timer.timer.size
         self._asked_of: dict[int, dict[Key, tuple[Partition, int] | None]] = {}
-        self._partitions: dict[Partition, _Seen] = {}
+        self._partitions: dict[Partition, _PartitionHistory] = {}
 
-    def handled(self, request: Produce) -> None:
+    def handled(self, request: ClientProduce) -> None:
         """Record the partitions of a request when the broker handles it, as topics may change later."""
         find = self._simulation.cluster.metadata.find_partition
         by_key = {key: find(*key) for key, _ in request.parts}
@@ -41,23 +41,23 @@ class Invariants:
             key: None if partition is None else (partition, partition.leader_epoch) for key, partition in by_key.items()
         }
 
-    def answered(self, request: Produce, result: Sequence[wire.PartitionResult]) -> None:
+    def answered(self, request: ClientProduce, result: Sequence[wire.PartitionResult]) -> None:
         """Check a response. A record that timed out is in the log, unless the leadership has changed. A record
         acknowledged with acks=all stays in the log."""
         batches = dict(request.parts)
         asked_of = self._asked_of.pop(request.number)
         for key, error, base in result:
             target = asked_of[key]
-            if error not in (Error.NONE, Error.TIMED_OUT) or request.acks != -1 or target is None:
+            if error not in (RuleErrorCode.NONE, RuleErrorCode.TIMED_OUT) or request.acks != -1 or target is None:
                 continue
             partition, epoch = target
-            if error == Error.TIMED_OUT and partition.leader_epoch != epoch:
+            if error == RuleErrorCode.TIMED_OUT and partition.leader_epoch != epoch:
                 continue
             if partition.config.unclean_leader_election_enable:
                 continue
             if not _holds(partition, base, batches[key].ident):
                 raise Violation(f"{key} got {error} with base offset {base}, but its log does not have the batch there")
-            if error == Error.NONE:
+            if error == RuleErrorCode.NONE:
                 self._of(partition).acknowledged[base] = batches[key].ident
 
     def check(self, closely: bool) -> None:
@@ -71,10 +71,10 @@ class Invariants:
                 self._check_producers(partition)
                 self._check_readable(partition)
 
-    def _of(self, partition: Partition) -> _Seen:
+    def _of(self, partition: Partition) -> _PartitionHistory:
         seen = self._partitions.get(partition)
         if seen is None:
-            seen = self._partitions[partition] = _Seen()
+            seen = self._partitions[partition] = _PartitionHistory()
         return seen
 
     def _check_watermark(self, partition: Partition) -> None:

@@ -8,11 +8,11 @@ import weakref
 from fakebroker.network.connection import Connection
 
 
-class Mark:
+class ConnectionLifetime:
     """An object with the lifetime of the connection that it is attached to."""
 
 
-def mark(connection: Connection) -> weakref.ref[Mark]:
+def mark(connection: Connection) -> weakref.ref[ConnectionLifetime]:
     """Return a weak reference that dies with the connection."""
-    connection.attachment = attached = Mark()
+    connection.attachment = attached = ConnectionLifetime()
     return weakref.ref(attached)

@@ -9,7 +9,7 @@ from enum import IntEnum
 from typing import NamedTuple
 
 
-class Error(IntEnum):
+class RuleErrorCode(IntEnum):
     """The error codes that the rules use, with Kafka's numbers."""
 
     NONE = 0
@@ -31,7 +31,7 @@ class Violation(AssertionError):
     """The broker broke a rule."""
 
 
-class Batch(NamedTuple):
+class ClientBatch(NamedTuple):
     """A batch of `size` records. `ident` is unique; `producer` is (id, epoch, first sequence). If `commits` is not
     None, it is a transaction marker (COMMIT or ABORT)."""
 
@@ -43,24 +43,24 @@ class Batch(NamedTuple):
     commits: bool | None = None
 
 
-class Produce(NamedTuple):
+class ClientProduce(NamedTuple):
     number: int
     acks: int
     timeout_ms: int
-    parts: tuple[tuple[Key, Batch], ...]
+    parts: tuple[tuple[Key, ClientBatch], ...]
 
 
-class Marks(NamedTuple):
+class MarkersRequest(NamedTuple):
     """A WriteTxnMarkers request of a transaction coordinator: a marker for each partition, which all in-sync replicas
     must have."""
 
     number: int
     acks: int
     timeout_ms: int
-    parts: tuple[tuple[Key, Batch], ...]
+    parts: tuple[tuple[Key, ClientBatch], ...]
 
 
-class Fetch(NamedTuple):
+class ClientFetch(NamedTuple):
     """A Fetch of a consumer from the leader, for at least one byte. `is_committed`: with isolation level
     read_committed."""
 
@@ -78,10 +78,10 @@ class Garbage(NamedTuple):
     is_frame: bool = True
 
 
-Request = Produce | Marks | Fetch | Garbage
+Request = ClientProduce | MarkersRequest | ClientFetch | Garbage
 
 
-class Outcome(NamedTuple):
+class ClientOutcome(NamedTuple):
     """An outcome as a client sees it. `result` is None if the connection was closed. For a Produce it has (key, error,
     base offset) by partition, for Marks the same with offset -1. For a Fetch it is (error, high watermark, idents),
     with the last stable offset after the watermark if it reads committed data."""

@@ -22,10 +22,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fakebroker.testing.messages import Error, Fetch, Garbage, Key, Marks, Outcome, Produce, Request, Violation
-from fakebroker.testing.oracle_partition import INSTANT, Partition
+from fakebroker.testing.messages import (
+    ClientFetch,
+    ClientOutcome,
+    ClientProduce,
+    Garbage,
+    Key,
+    MarkersRequest,
+    Request,
+    RuleErrorCode,
+    Violation,
+)
+from fakebroker.testing.oracle_partition import INSTANT, OraclePartition
 from fakebroker.testing.rules.elections import NOBODY
-from fakebroker.testing.rules.lives import PAUSED, RUNNING, STOPPING, BrokerLives, Connection, Waiting
+from fakebroker.testing.rules.lives import PAUSED, RUNNING, STOPPING, BrokerLives, OracleConnection, OracleParkedRequest
 from fakebroker.testing.rules.transactions import committed
 
 REFUSED_FIRST = {"empty": 87, "two batches": 87, "truncated": 87}  # before the replica manager gets it
@@ -42,7 +52,7 @@ class Oracle(BrokerLives):
         self.brokers, self.lag_max_ms = list(brokers), lag_max_ms
         self.next_tick = max(lag_max_ms // 2, 1)
         self.default_lag: int | None = INSTANT
-        self.outcomes: list[Outcome] = []
+        self.outcomes: list[ClientOutcome] = []
 
     # Actions of users.
 
@@ -51,7 +61,7 @@ class Oracle(BrokerLives):
         dead = [b for b in self.brokers if b not in self.alive | self.going]
         for index in range(partitions):
             turned = [names[(index + i) % len(names)] for names in (alive, dead) for i in range(len(names))]
-            partition = Partition(turned[:replicas], self.alive, min_isr, unclean, self.lag_max_ms, self.working)
+            partition = OraclePartition(turned[:replicas], self.alive, min_isr, unclean, self.lag_max_ms, self.working)
             for replica in partition.replicas.values():
                 replica.lag_ms = self.default_lag
             in_sync = [b for b in partition.replicas if b in self.alive]
@@ -63,14 +73,14 @@ class Oracle(BrokerLives):
         for waiting in self.waiting:
             if self.states[waiting.broker] == PAUSED:
                 request = waiting.request
-                keys = [request.key] if isinstance(request, Fetch) else list(waiting.pending)
+                keys = [request.key] if isinstance(request, ClientFetch) else list(waiting.pending)
                 waiting.gone.update(key for key in keys if key[0] == topic)
         self.forget(topic)
         self.partitions = {key: partition for key, partition in self.partitions.items() if key[0] != topic}
         self.all_partitions = list(self.partitions.values())
         self.look()
 
-    def selected(self, topic: str | None, index: int | None, broker: int | None) -> list[tuple[Partition, int]]:
+    def selected(self, topic: str | None, index: int | None, broker: int | None) -> list[tuple[OraclePartition, int]]:
         return [
             (partition, who)
             for (name, number), partition in self.partitions.items()
@@ -100,7 +110,7 @@ class Oracle(BrokerLives):
     # Actions of clients.
 
     def connect(self, connection: int, broker: int) -> None:
-        self.connections[connection] = Connection(broker)
+        self.connections[connection] = OracleConnection(broker)
         if self.states[broker] not in (RUNNING, PAUSED, STOPPING):
             self.close(connection)
 
@@ -133,29 +143,29 @@ class Oracle(BrokerLives):
         match request:
             case Garbage():
                 self.close(number)
-            case Fetch():
+            case ClientFetch():
                 self._fetch(number, connection.broker, request)
-            case Produce() | Marks():
+            case ClientProduce() | MarkersRequest():
                 self._produce(number, connection.broker, request)
         return request
 
-    def _produce(self, number: int, broker: int, request: Produce | Marks) -> None:
-        waiting = Waiting(request, number, broker, self.now + max(request.timeout_ms, 0))
-        appended: list[Partition] = []
+    def _produce(self, number: int, broker: int, request: ClientProduce | MarkersRequest) -> None:
+        waiting = OracleParkedRequest(request, number, broker, self.now + max(request.timeout_ms, 0))
+        appended: list[OraclePartition] = []
         for key, batch in request.parts:
             partition = self.partitions.get(key)
             if partition is None:
-                waiting.decided[key] = Error.UNKNOWN_TOPIC, -1
+                waiting.decided[key] = RuleErrorCode.UNKNOWN_TOPIC, -1
             elif batch.fault in REFUSED_FIRST:
                 waiting.decided[key] = REFUSED_FIRST[batch.fault], -1
             elif request.acks not in (-1, 0, 1):
-                waiting.decided[key] = Error.INVALID_ACKS, -1
+                waiting.decided[key] = RuleErrorCode.INVALID_ACKS, -1
             elif partition.leader != broker:
-                waiting.decided[key] = Error.NOT_LEADER, -1
+                waiting.decided[key] = RuleErrorCode.NOT_LEADER, -1
             else:
                 error, base = partition.append(batch, request.acks, self.now)
                 waiting.decided[key] = error, base
-                if error == Error.NONE:
+                if error == RuleErrorCode.NONE:
                     appended.append(partition)
                     if request.acks == -1:
                         waiting.pending[key] = base + batch.size
@@ -168,11 +178,11 @@ class Oracle(BrokerLives):
                 partition.take(follower, self.now)
             self.look()
 
-    def _fetch(self, number: int, broker: int, request: Fetch) -> None:
-        self._park(Waiting(request, number, broker, self.now + request.max_wait_ms), request.max_wait_ms)
+    def _fetch(self, number: int, broker: int, request: ClientFetch) -> None:
+        self._park(OracleParkedRequest(request, number, broker, self.now + request.max_wait_ms), request.max_wait_ms)
         self.look()
 
-    def _park(self, waiting: Waiting, timeout_ms: int) -> None:
+    def _park(self, waiting: OracleParkedRequest, timeout_ms: int) -> None:
         if timeout_ms > 0:
             self.waiting.append(waiting)
             return
@@ -187,8 +197,8 @@ class Oracle(BrokerLives):
                 self._decide(waiting)
         self.waiting = [waiting for waiting in self.waiting if not waiting.is_done]
 
-    def _decide(self, waiting: Waiting) -> None:
-        if isinstance(waiting.request, Fetch):
+    def _decide(self, waiting: OracleParkedRequest) -> None:
+        if isinstance(waiting.request, ClientFetch):
             result, is_final = self._read(waiting.request, waiting.broker, waiting.gone)
             if is_final:
                 self._answer(waiting, result)
@@ -197,46 +207,49 @@ class Oracle(BrokerLives):
             partition = None if key in waiting.gone else self.partitions.get(key)
             base = waiting.decided[key][1]
             if partition is None or partition.leader != waiting.broker:
-                waiting.decided[key] = (Error.UNKNOWN_TOPIC if partition is None else Error.NOT_LEADER), base
+                waiting.decided[key] = (
+                    (RuleErrorCode.UNKNOWN_TOPIC if partition is None else RuleErrorCode.NOT_LEADER),
+                    base,
+                )
             elif partition.watermark < required:
                 continue
             elif len(partition.isr) < partition.min_isr:
-                waiting.decided[key] = Error.NOT_ENOUGH_AFTER, base
+                waiting.decided[key] = RuleErrorCode.NOT_ENOUGH_AFTER, base
             del waiting.pending[key]
         if not waiting.pending:
             self._answer_produce(waiting)
 
-    def _read(self, request: Fetch, broker: int, gone: set[Key]) -> tuple[tuple[object, ...], bool]:
+    def _read(self, request: ClientFetch, broker: int, gone: set[Key]) -> tuple[tuple[object, ...], bool]:
         """Return the result for a consumer, and whether it is final."""
         partition = None if request.key in gone else self.partitions.get(request.key)
         nothing: tuple[object, ...] = (-1, -1, ()) if request.is_committed else (-1, ())
         if partition is None or partition.leader != broker:
-            return (Error.UNKNOWN_TOPIC if partition is None else Error.NOT_LEADER, *nothing), True
+            return (RuleErrorCode.UNKNOWN_TOPIC if partition is None else RuleErrorCode.NOT_LEADER, *nothing), True
         if not 0 <= request.offset <= partition.replicas[partition.leader].end:
-            return (Error.OUT_OF_RANGE, *nothing), True
+            return (RuleErrorCode.OUT_OF_RANGE, *nothing), True
         watermark = partition.watermark
         if request.is_committed:
             stable = partition.last_stable_offset
             is_any = any(logged.end > request.offset and logged.end <= stable for logged in partition.log)
             kept = committed(partition.log, request.offset, stable)
-            return (Error.NONE, watermark, stable, kept), is_any or request.offset > stable
+            return (RuleErrorCode.NONE, watermark, stable, kept), is_any or request.offset > stable
         idents = tuple(
             logged.batch.ident for logged in partition.log if logged.end > request.offset and logged.end <= watermark
         )
-        return (Error.NONE, watermark, idents), bool(idents) or request.offset > watermark
+        return (RuleErrorCode.NONE, watermark, idents), bool(idents) or request.offset > watermark
 
-    def expire(self, waiting: Waiting) -> None:
-        if isinstance(waiting.request, Fetch):
+    def expire(self, waiting: OracleParkedRequest) -> None:
+        if isinstance(waiting.request, ClientFetch):
             self._answer(waiting, self._read(waiting.request, waiting.broker, waiting.gone)[0])
             return
         for key in waiting.pending:
-            waiting.decided[key] = Error.TIMED_OUT, waiting.decided[key][1]
+            waiting.decided[key] = RuleErrorCode.TIMED_OUT, waiting.decided[key][1]
         self._answer_produce(waiting)
 
-    def _answer_produce(self, waiting: Waiting) -> None:
-        assert not isinstance(waiting.request, Fetch)
+    def _answer_produce(self, waiting: OracleParkedRequest) -> None:
+        assert not isinstance(waiting.request, ClientFetch)
         waiting.is_done = True
-        if isinstance(waiting.request, Marks):
+        if isinstance(waiting.request, MarkersRequest):
             self._answer(waiting, tuple([(key, error, -1) for key, (error, _) in sorted(waiting.decided.items())]))
         elif waiting.request.acks != 0:
             self._answer(waiting, tuple([(key, error, base) for key, (error, base) in sorted(waiting.decided.items())]))
@@ -246,17 +259,17 @@ class Oracle(BrokerLives):
             self.connections[waiting.connection].in_hand = None
             self.look_at(waiting.connection)
 
-    def _answer(self, waiting: Waiting, result: tuple[object, ...]) -> None:
+    def _answer(self, waiting: OracleParkedRequest, result: tuple[object, ...]) -> None:
         waiting.is_done = True
         connection = self.connections[waiting.connection]
         connection.in_hand = None
         if connection.is_open:
-            self.outcomes.append(Outcome(waiting.connection, self.now, waiting.request.number, result))
+            self.outcomes.append(ClientOutcome(waiting.connection, self.now, waiting.request.number, result))
             self.look_at(waiting.connection)
 
     def close(self, number: int) -> None:
         self.disconnect(number)
-        self.outcomes.append(Outcome(number, self.now, -1, None))
+        self.outcomes.append(ClientOutcome(number, self.now, -1, None))
 
     # Time.
 

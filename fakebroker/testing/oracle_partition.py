@@ -20,7 +20,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from fakebroker.testing.messages import Batch, Error
+from fakebroker.testing.messages import ClientBatch, RuleErrorCode
 from fakebroker.testing.rules.elections import NOBODY, elect, eligible
 from fakebroker.testing.rules.producers import check_producer, is_of_the_past
 from fakebroker.testing.rules.transactions import last_stable_offset
@@ -31,29 +31,29 @@ NEVER = -(1 << 62)
 UNKNOWN = -1
 
 
-class Logged(NamedTuple):
+class OracleLogEntry(NamedTuple):
     base: int
     end: int
-    batch: Batch
+    batch: ClientBatch
     epoch: int
     at_ms: int
 
 
-class Replica:
+class OracleReplica:
     """A log with its `end`, and the leader's knowledge of it: the `known` end, and when it was last caught up."""
 
     def __init__(self, lag_ms: int | None) -> None:
-        self.log: list[Logged] = []
+        self.log: list[OracleLogEntry] = []
         self.end, self.known, self.watermark, self.caught_up = 0, UNKNOWN, 0, NEVER
         self.lag_ms = lag_ms
         self.under_way: deque[tuple[int, int]] = deque()  # (arrival time, log end offset)
 
-    def add(self, batches: Sequence[Logged]) -> None:
+    def add(self, batches: Sequence[OracleLogEntry]) -> None:
         self.log += batches
         self.end = self.log[-1].end if self.log else 0
 
 
-class Partition:
+class OraclePartition:
     """A partition. `alive` are the brokers that may lead, `working` those that are not paused or crashed."""
 
     def __init__(
@@ -65,7 +65,7 @@ class Partition:
         lag_max_ms: int,
         working: set[int] | None = None,
     ) -> None:
-        self.replicas: dict[int, Replica] = {broker: Replica(INSTANT) for broker in replicas}
+        self.replicas: dict[int, OracleReplica] = {broker: OracleReplica(INSTANT) for broker in replicas}
         self.alive, self.min_isr, self.unclean = alive, min(min_isr, len(replicas)), unclean
         self.leader, self.epoch, self.last_known = NOBODY, -1, NOBODY
         self.isr, self.elr = set[int](), set[int]()
@@ -76,14 +76,14 @@ class Partition:
         self.had_transactions = False
 
     @property
-    def log(self) -> list[Logged]:
+    def log(self) -> list[OracleLogEntry]:
         return self.replicas[self.leader].log
 
     @property
     def watermark(self) -> int:
         return self.replicas[self.leader].watermark
 
-    def followers(self) -> list[tuple[int, Replica]]:
+    def followers(self) -> list[tuple[int, OracleReplica]]:
         """Return the followers that reach the leader."""
         led = self.leader in self.working
         return [(b, r) for b, r in self.replicas.items() if led and b != self.leader and b in self.working]
@@ -171,7 +171,7 @@ class Partition:
             self.move_watermark(now)
         replica.watermark = min(leader.watermark, replica.end)
 
-    def is_caught_up(self, replica: Replica, now: int) -> bool:
+    def is_caught_up(self, replica: OracleReplica, now: int) -> bool:
         return replica.known == self.replicas[self.leader].end or now - replica.caught_up <= self.lag_max_ms
 
     def move_watermark(self, now: int) -> None:
@@ -195,17 +195,17 @@ class Partition:
             return set()
         return {b for b in self.isr - {self.leader} if not self.is_caught_up(self.replicas[b], now)}
 
-    def append(self, batch: Batch, acks: int, now: int) -> tuple[int, int]:
+    def append(self, batch: ClientBatch, acks: int, now: int) -> tuple[int, int]:
         """Append a batch. Return (error, base offset)."""
         if acks == -1 and len(self.isr) < self.min_isr:
-            return Error.NOT_ENOUGH, -1
+            return RuleErrorCode.NOT_ENOUGH, -1
         if batch.fault:
             return REFUSED_BY_LOG[batch.fault], -1
         leader = self.replicas[self.leader]
         base = leader.end
         if batch.commits is not None:
             if is_of_the_past(self.log, batch):
-                return Error.INVALID_EPOCH, -1
+                return RuleErrorCode.INVALID_EPOCH, -1
         elif batch.producer is not None:
             error, known_base = check_producer(self.log, batch)
             if known_base >= 0:
@@ -215,10 +215,10 @@ class Partition:
         for broker, replica in self.replicas.items():
             if replica.known == base and broker in self.working:  # the leader's own end is never known
                 replica.caught_up = max(replica.caught_up, now)
-        leader.add((Logged(base, base + batch.size, batch, self.epoch, now),))
+        leader.add((OracleLogEntry(base, base + batch.size, batch, self.epoch, now),))
         self.had_transactions |= batch.is_transactional
         self.move_watermark(now)
-        return Error.NONE, base
+        return RuleErrorCode.NONE, base
 
     @property
     def last_stable_offset(self) -> int:

@@ -11,7 +11,7 @@ import gc
 
 from fakebroker.core.journal.journal import Journal
 from fakebroker.testing import wire
-from fakebroker.testing.clients import IN_FLIGHT, MARKS_TIMEOUT_MS, Client
+from fakebroker.testing.clients import IN_FLIGHT, MARKS_TIMEOUT_MS, ModelClient
 from fakebroker.testing.messages import Key, Violation
 from fakebroker.testing.oracle_partition import FROZEN, INSTANT
 from fakebroker.testing.plan import BEHAVIOURS, FAULTS, MAX_CLIENTS, MAX_TRANSACTIONAL, Action
@@ -285,13 +285,13 @@ class Run:
     def _chosen(self, bits: int) -> list[Key]:
         return [key for bit, key in enumerate(self._keys()) if bits >> bit & 1]
 
-    def _transactional(self, number: int) -> Client:
+    def _transactional(self, number: int) -> ModelClient:
         return self.clients[MAX_CLIENTS + number % MAX_TRANSACTIONAL]
 
     def _keys(self) -> list[Key]:
         return list(self.worlds.open[0].partitions)
 
-    def _client(self, number: int) -> Client:
+    def _client(self, number: int) -> ModelClient:
         return self.clients[number % MAX_CLIENTS]
 
     def _broker(self, number: int) -> int:

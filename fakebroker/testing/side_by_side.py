@@ -12,11 +12,19 @@ from collections.abc import Sequence
 
 from fakebroker.core.journal.journal import Journal
 from fakebroker.testing import wire
-from fakebroker.testing.clients import Client
+from fakebroker.testing.clients import ModelClient
 from fakebroker.testing.compare import by_connection, outcome_difference, state_difference
 from fakebroker.testing.invariants import Invariants
-from fakebroker.testing.marks import Mark, mark
-from fakebroker.testing.messages import Fetch, Key, Marks, Outcome, Produce, Request, Violation
+from fakebroker.testing.marks import ConnectionLifetime, mark
+from fakebroker.testing.messages import (
+    ClientFetch,
+    ClientOutcome,
+    ClientProduce,
+    Key,
+    MarkersRequest,
+    Request,
+    Violation,
+)
 from fakebroker.testing.oracle import Oracle
 from fakebroker.testing.plan import MAX_CLIENTS, MAX_TRANSACTIONAL
 from fakebroker.testing.rules.elections import NOBODY
@@ -48,9 +56,9 @@ class SideBySide:
         )
         self.simulation.on_handling(self._handled)
         self.worlds = Worlds(Oracle(self.brokers, lag_max_ms))
-        self.clients = [Client(number, self) for number in range(MAX_CLIENTS + MAX_TRANSACTIONAL)]
+        self.clients = [ModelClient(number, self) for number in range(MAX_CLIENTS + MAX_TRANSACTIONAL)]
         self._impatient = [client for client in self.clients if client.is_impatient]
-        self._links: dict[int, tuple[SimulatedClient, Client]] = {}
+        self._links: dict[int, tuple[SimulatedClient, ModelClient]] = {}
         self._asked: dict[int, Request] = {}
         self._number = 0
         self._invariants = Invariants(self.simulation)
@@ -69,7 +77,7 @@ class SideBySide:
         partition = self.worlds.open[0].partitions.get(key)
         return self.brokers[0] if partition is None or partition.leader == NOBODY else partition.leader
 
-    def connect(self, client: Client, broker: int) -> SimulatedClient:
+    def connect(self, client: ModelClient, broker: int) -> SimulatedClient:
         link = self.simulation.connect(broker)
         for world in self.worlds.open:
             world.connect(link.number, broker)
@@ -84,7 +92,7 @@ class SideBySide:
             world.send(link.number, *(request for request, _ in requests))
         link.send(*(frame for _, frame in requests))
 
-    def waits_at_broker(self, client: Client) -> bool:
+    def waits_at_broker(self, client: ModelClient) -> bool:
         """Return True if a request of the client is not handled yet."""
         connections = self.worlds.open[0].connections
         return any(connections[link.number].queue for link in client.links.values())
@@ -117,7 +125,7 @@ class SideBySide:
 
     def _handled(self, number: int) -> None:
         request = self.worlds.handle(number)
-        if isinstance(request, Produce):
+        if isinstance(request, ClientProduce):
             self._invariants.handled(request)
 
     # Comparison.
@@ -132,19 +140,19 @@ class SideBySide:
                 self._tell(outcome)
         raise Violation(f"clients and broker do not come to rest at {self.now_ms} ms")
 
-    def _tell(self, outcome: Outcome) -> None:
+    def _tell(self, outcome: ClientOutcome) -> None:
         link, client = self._links[outcome.connection]
         if outcome.result is None:
             del self._links[outcome.connection]
             client.on_closed(link)
             return
         request = self._asked.pop(outcome.number)
-        if isinstance(request, Produce):
+        if isinstance(request, ClientProduce):
             result: Sequence[wire.PartitionResult] = outcome.result  # type: ignore[assignment]
             self._invariants.answered(request, result)
             client.on_produced(request.number, result)
 
-    def _compare_outcomes(self) -> list[Outcome]:
+    def _compare_outcomes(self) -> list[ClientOutcome]:
         seen = self._seen()
         if not seen and not any(world.outcomes for world in self.worlds.open):
             return seen
@@ -157,12 +165,12 @@ class SideBySide:
             world.outcomes.clear()
         return seen
 
-    def _seen(self) -> list[Outcome]:
+    def _seen(self) -> list[ClientOutcome]:
         """Return what clients saw since the last call."""
-        seen: list[Outcome] = []
+        seen: list[ClientOutcome] = []
         for at_ms, number, frame in self.simulation.arrivals:
             if frame is None:
-                seen.append(Outcome(number, at_ms, -1, None))
+                seen.append(ClientOutcome(number, at_ms, -1, None))
                 continue
             answered = wire.correlation_id_of(frame)
             request = self._asked.get(answered)
@@ -170,7 +178,7 @@ class SideBySide:
                 raise Violation(
                     f"{self._where()}connection {number} got a response to {answered}, which it did not request"
                 )
-            seen.append(Outcome(number, at_ms, answered, _read(request, frame)))
+            seen.append(ClientOutcome(number, at_ms, answered, _read(request, frame)))
         self.simulation.arrivals.clear()
         return seen
 
@@ -189,7 +197,7 @@ class SideBySide:
         """Check at the end, without clients, that nothing is left."""
         self._invariants.nothing_is_left()
 
-    def forget_all(self) -> list[weakref.ref[Mark]]:
+    def forget_all(self) -> list[weakref.ref[ConnectionLifetime]]:
         """Drop all references to clients. Return weak references that live as long as their connections."""
         marks = [mark(connection) for connection in self.simulation._clients]
         self.clients.clear()
@@ -202,6 +210,6 @@ class SideBySide:
 
 
 def _read(request: Request, frame: bytes) -> tuple[object, ...]:
-    if isinstance(request, Fetch):
+    if isinstance(request, ClientFetch):
         return read_committed_answer(frame) if request.is_committed else wire.read_fetch_answer(frame)
-    return read_marks_answer(frame) if isinstance(request, Marks) else wire.read_produce_answer(frame)
+    return read_marks_answer(frame) if isinstance(request, MarkersRequest) else wire.read_produce_answer(frame)

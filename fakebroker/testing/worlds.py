@@ -10,18 +10,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import permutations, product
 
-from fakebroker.testing.messages import Fetch, Key, Request, Violation
+from fakebroker.testing.messages import ClientFetch, Key, Request, Violation
 from fakebroker.testing.oracle import SESSION, Oracle
-from fakebroker.testing.oracle_partition import Partition, Replica
+from fakebroker.testing.oracle_partition import OraclePartition, OracleReplica
 from fakebroker.testing.rules.elections import NOBODY
-from fakebroker.testing.rules.lives import Connection, Waiting
+from fakebroker.testing.rules.lives import OracleConnection, OracleParkedRequest
 
 
 def orders_at(oracle: Oracle, at: int) -> list[list[tuple[tuple[Key, int], ...]]]:
     """Return by partition the possible orders of its events at this time. An event is `(key, follower)`, or `(key,
     NOBODY)` for the ISR check. If all orders are equivalent, return one."""
     orders = []
-    read = {waiting.request.key for waiting in oracle.waiting if isinstance(waiting.request, Fetch)}
+    read = {waiting.request.key for waiting in oracle.waiting if isinstance(waiting.request, ClientFetch)}
     for key, partition in oracle.partitions.items():
         arriving = [b for b, r in partition.replicas.items() if r.under_way and r.under_way[0][0] <= at]
         events = [(key, broker) for broker in arriving]
@@ -128,9 +128,9 @@ def copied(world: Oracle) -> Oracle:
     return other
 
 
-def _copied_partition(partition: Partition, world: Oracle) -> Partition:
+def _copied_partition(partition: OraclePartition, world: Oracle) -> OraclePartition:
     least, unclean, lag_max_ms = partition.min_isr, partition.unclean, partition.lag_max_ms
-    other = Partition(list(partition.replicas), world.alive, least, unclean, lag_max_ms, world.working)
+    other = OraclePartition(list(partition.replicas), world.alive, least, unclean, lag_max_ms, world.working)
     other.replicas = {broker: _copied_replica(replica) for broker, replica in partition.replicas.items()}
     other.leader, other.isr = partition.leader, set(partition.isr)
     other.epoch, other.epoch_start, other.is_begun = partition.epoch, partition.epoch_start, partition.is_begun
@@ -139,23 +139,23 @@ def _copied_partition(partition: Partition, world: Oracle) -> Partition:
     return other
 
 
-def _copied_replica(replica: Replica) -> Replica:
-    other = Replica(replica.lag_ms)
+def _copied_replica(replica: OracleReplica) -> OracleReplica:
+    other = OracleReplica(replica.lag_ms)
     other.log, other.under_way = list(replica.log), replica.under_way.copy()
     other.end, other.known = replica.end, replica.known
     other.watermark, other.caught_up = replica.watermark, replica.caught_up
     return other
 
 
-def _copied_connection(connection: Connection) -> Connection:
-    other = Connection(connection.broker)
+def _copied_connection(connection: OracleConnection) -> OracleConnection:
+    other = OracleConnection(connection.broker)
     other.queue = connection.queue.copy()
     other.in_hand, other.is_open = connection.in_hand, connection.is_open
     return other
 
 
-def _copied_waiting(waiting: Waiting) -> Waiting:
-    other = Waiting(waiting.request, waiting.connection, waiting.broker, waiting.deadline)
+def _copied_waiting(waiting: OracleParkedRequest) -> OracleParkedRequest:
+    other = OracleParkedRequest(waiting.request, waiting.connection, waiting.broker, waiting.deadline)
     other.pending, other.decided = dict(waiting.pending), dict(waiting.decided)
     other.gone, other.is_done = set(waiting.gone), waiting.is_done
     return other

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from support import doses
 
-from fakebroker.testing.messages import Outcome, Produce, Violation
+from fakebroker.testing.messages import ClientOutcome, ClientProduce, Violation
 from fakebroker.testing.plan import random_plan
 from fakebroker.testing.replay import command
 from fakebroker.testing.run import OFTEN, Run
@@ -87,9 +87,9 @@ def test_the_seeds_reach_every_answer() -> None:
     seen: Counter[int] = Counter()
 
     class Watching(SideBySide):
-        def _tell(self, outcome: Outcome) -> None:
+        def _tell(self, outcome: ClientOutcome) -> None:
             request = self._asked.get(outcome.number)
-            if isinstance(request, Produce):
+            if isinstance(request, ClientProduce):
                 result: Any = outcome.result
                 seen.update(error for _, error, _ in result)
             super()._tell(outcome)

@@ -10,7 +10,7 @@ import pytest
 
 import fakebroker.testing
 from fakebroker.core.replication.partition import Partition
-from fakebroker.testing.messages import Batch, Fetch, Outcome, Produce, Violation
+from fakebroker.testing.messages import ClientBatch, ClientFetch, ClientOutcome, ClientProduce, Violation
 from fakebroker.testing.oracle import Oracle
 from fakebroker.testing.oracle_partition import FROZEN
 from fakebroker.testing.plan import from_text
@@ -65,11 +65,11 @@ def run_to(oracle: Oracle, at_ms: int) -> None:
 def test_stuck_requests_time_out_one_after_the_other() -> None:
     """Reference: N pipelined requests with timeout T on a stuck partition are completed at T, 2T, 3T."""
     oracle = frozen_cluster()
-    oracle.send(1, *(Produce(number, -1, 100, ((KEY, Batch(b"%d" % number)),)) for number in (1, 2, 3)))
+    oracle.send(1, *(ClientProduce(number, -1, 100, ((KEY, ClientBatch(b"%d" % number)),)) for number in (1, 2, 3)))
     for at_ms in (100, 200, 300):
         oracle.handle(1)
         run_to(oracle, at_ms)
-    assert oracle.outcomes == [Outcome(1, 100 * number, number, ((KEY, 7, number - 1),)) for number in (1, 2, 3)]
+    assert oracle.outcomes == [ClientOutcome(1, 100 * number, number, ((KEY, 7, number - 1),)) for number in (1, 2, 3)]
     assert [logged.batch.ident for logged in oracle.partitions[KEY].log] == [b"1", b"2", b"3"]
 
 
@@ -77,7 +77,11 @@ def test_below_the_minimum_the_watermark_stands_and_appends_are_refused() -> Non
     """Reference, Kafka 3.7 and later: if the ISR drops below the minimum after the append, the error is 7 at the
     timeout. A later acks=-1 is refused with 19."""
     oracle = frozen_cluster()
-    oracle.send(1, Produce(1, -1, 5_000, ((KEY, Batch(b"a")),)), Produce(2, -1, 5_000, ((KEY, Batch(b"b")),)))
+    oracle.send(
+        1,
+        ClientProduce(1, -1, 5_000, ((KEY, ClientBatch(b"a")),)),
+        ClientProduce(2, -1, 5_000, ((KEY, ClientBatch(b"b")),)),
+    )
     oracle.handle(1)
     run_to(oracle, 5_000)
     assert oracle.partitions[KEY].isr == {1}
@@ -88,20 +92,20 @@ def test_below_the_minimum_the_watermark_stands_and_appends_are_refused() -> Non
 
 def test_a_consumer_sees_nothing_above_the_watermark() -> None:
     oracle = frozen_cluster()
-    oracle.send(1, Produce(1, 1, 0, ((KEY, Batch(b"a")),)), Fetch(2, KEY, 0, 0))
+    oracle.send(1, ClientProduce(1, 1, 0, ((KEY, ClientBatch(b"a")),)), ClientFetch(2, KEY, 0, 0))
     oracle.handle(1)
     oracle.handle(1)
     nothing = oracle.outcomes[-1]
     assert nothing.result == (0, 0, ())
     oracle.set_followers(-1, None, None, None)
-    oracle.send(1, Fetch(3, KEY, 0, 0))
+    oracle.send(1, ClientFetch(3, KEY, 0, 0))
     oracle.handle(1)
     assert oracle.outcomes[-1].result == (0, 1, (b"a",))
 
 
 def test_one_request_in_hand() -> None:
     oracle = frozen_cluster()
-    oracle.send(1, *(Produce(number, -1, 100, ((KEY, Batch(b"%d" % number)),)) for number in (1, 2)))
+    oracle.send(1, *(ClientProduce(number, -1, 100, ((KEY, ClientBatch(b"%d" % number)),)) for number in (1, 2)))
     oracle.handle(1)
     with pytest.raises(Violation, match="out of turn"):
         oracle.handle(1)

@@ -8,20 +8,20 @@ from copy import deepcopy
 import pytest
 from support import doses
 
-from fakebroker.testing.messages import Outcome
+from fakebroker.testing.messages import ClientOutcome
 from fakebroker.testing.oracle import Oracle
-from fakebroker.testing.oracle_partition import Partition, Replica
+from fakebroker.testing.oracle_partition import OraclePartition, OracleReplica
 from fakebroker.testing.plan import random_plan
-from fakebroker.testing.rules.lives import Connection, Waiting
+from fakebroker.testing.rules.lives import OracleConnection, OracleParkedRequest
 from fakebroker.testing.run import Run
 from fakebroker.testing.worlds import copied
 
-CHANGING = (Oracle, Partition, Replica, Connection, Waiting, list, dict, set, deque)
+CHANGING = (Oracle, OraclePartition, OracleReplica, OracleConnection, OracleParkedRequest, list, dict, set, deque)
 
 
 def shown(value: object) -> object:
     """All that there is in it, as tuples and plain values."""
-    if isinstance(value, (Oracle, Partition, Replica, Connection, Waiting)):
+    if isinstance(value, (Oracle, OraclePartition, OracleReplica, OracleConnection, OracleParkedRequest)):
         return type(value).__name__, shown(vars(value))
     if isinstance(value, dict):
         return tuple((key, shown(item)) for key, item in value.items())
@@ -50,7 +50,7 @@ def test_a_world_is_copied_whole(seed: int) -> None:
     for action in random_plan(seed, 60):
         run.perform(action)
         [world, *_] = run.worlds.open
-        world.outcomes.append(Outcome(1, 2, 3, ()))  # between two steps there is none
+        world.outcomes.append(ClientOutcome(1, 2, 3, ()))  # between two steps there is none
         other = copied(world)
         assert shown(other) == shown(world) == shown(deepcopy(world))
         shared = changing(other).keys() & changing(world).keys()

@@ -18,7 +18,7 @@ from typing import NamedTuple
 NOBODY = -1
 
 
-class Elected(NamedTuple):
+class OracleElectionResult(NamedTuple):
     """The result of an election. `leader` is -1 if no broker can lead; `begins`: it is a new leadership."""
 
     leader: int
@@ -34,15 +34,15 @@ def eligible(isr: set[int], candidates: set[int], min_isr: int) -> set[int]:
 
 def elect(
     living: Sequence[int], leader: int, last_known: int, target: set[int], elr: set[int], unclean: bool
-) -> Elected:
+) -> OracleElectionResult:
     """Elect for this target ISR. `living` are the living brokers with a replica, in order of assignment."""
     candidates = [broker for broker in living if broker in (target or elr)]
     if leader in candidates:
-        return Elected(leader, target or {leader}, elr - {leader}, False)
+        return OracleElectionResult(leader, target or {leader}, elr - {leader}, False)
     if candidates:
-        return Elected(candidates[0], target or {candidates[0]}, elr - {candidates[0]}, True)
+        return OracleElectionResult(candidates[0], target or {candidates[0]}, elr - {candidates[0]}, True)
     if not target and not elr and last_known in living:
-        return Elected(last_known, {last_known}, set(), True)
+        return OracleElectionResult(last_known, {last_known}, set(), True)
     if living and unclean:
-        return Elected(living[0], {living[0]}, set(), True)
-    return Elected(NOBODY, target, elr, False)
+        return OracleElectionResult(living[0], {living[0]}, set(), True)
+    return OracleElectionResult(NOBODY, target, elr, False)

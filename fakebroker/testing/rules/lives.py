@@ -23,26 +23,28 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 
-from fakebroker.testing.messages import Fetch, Key, Marks, Produce, Request
-from fakebroker.testing.oracle_partition import Partition
+from fakebroker.testing.messages import ClientFetch, ClientProduce, Key, MarkersRequest, Request
+from fakebroker.testing.oracle_partition import OraclePartition
 from fakebroker.testing.rules.elections import NOBODY
-from fakebroker.testing.rules.sockets import Sent, sent_by, take, without, written
+from fakebroker.testing.rules.sockets import InFlightFetch, sent_by, take, without, written
 
 RUNNING, PAUSED, STOPPING, STOPPED, KILLED, STARTING = "running", "paused", "stopping", "stopped", "killed", "starting"
 
 
-class Connection:
+class OracleConnection:
     def __init__(self, broker: int) -> None:
         self.broker, self.is_open = broker, True
         self.queue: deque[Request] = deque()
         self.in_hand: int | None = None
 
 
-class Waiting:
+class OracleParkedRequest:
     """A parked request of a broker. `pending` has the offsets that the high watermark must reach. `gone` are partitions
     deleted while the broker was paused, which it learns before it learns of a new topic of that name."""
 
-    def __init__(self, request: Produce | Marks | Fetch, connection: int, broker: int, deadline: int) -> None:
+    def __init__(
+        self, request: ClientProduce | MarkersRequest | ClientFetch, connection: int, broker: int, deadline: int
+    ) -> None:
         self.request, self.connection, self.broker, self.deadline = request, connection, broker, deadline
         self.pending: dict[Key, int] = {}
         self.decided: dict[Key, tuple[int, int]] = {}
@@ -63,11 +65,11 @@ class BrokerLives:
         self.killed: set[int] = set()  # and not started since
         self.leaving: dict[int, set[int]] = {}  # stopping brokers, and the brokers that each waits for
         self.going: set[int] = set()  # stopping brokers, until they are fenced: they may have been killed
-        self.partitions: dict[Key, Partition] = {}
-        self.all_partitions: list[Partition] = []
-        self.sockets: dict[int, list[Sent]] = {}  # of paused brokers
-        self.connections: dict[int, Connection] = {}
-        self.waiting: list[Waiting] = []
+        self.partitions: dict[Key, OraclePartition] = {}
+        self.all_partitions: list[OraclePartition] = []
+        self.sockets: dict[int, list[InFlightFetch]] = {}  # of paused brokers
+        self.connections: dict[int, OracleConnection] = {}
+        self.waiting: list[OracleParkedRequest] = []
 
     def begin_to_stop(self, broker: int) -> None:
         """Move all leaderships away from the broker: its parked requests complete."""
@@ -164,7 +166,7 @@ class BrokerLives:
     def close(self, number: int) -> None:
         raise NotImplementedError
 
-    def expire(self, waiting: Waiting) -> None:
+    def expire(self, waiting: OracleParkedRequest) -> None:
         raise NotImplementedError
 
     def _drop(self, broker: int) -> None:

@@ -10,18 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fakebroker.testing.messages import Batch, Error
-from fakebroker.testing.rules.transactions import Entry
+from fakebroker.testing.messages import ClientBatch, RuleErrorCode
+from fakebroker.testing.rules.transactions import LogEntry
 
 CACHED_BATCHES = 5
 SEQUENCES = 1 << 31
 
 
-def check_producer(log: Sequence[Entry], batch: Batch) -> tuple[int, int]:
+def check_producer(log: Sequence[LogEntry], batch: ClientBatch) -> tuple[int, int]:
     """Return (error, offset of the duplicate if there is one, else -1)."""
     assert batch.producer is not None
     producer, epoch, first = batch.producer
-    known: list[Entry] = []  # newest first
+    known: list[LogEntry] = []  # newest first
     wanted, last_epoch = first, epoch  # if the producer is unknown
     is_known = False
     for logged in reversed(log):
@@ -40,13 +40,13 @@ def check_producer(log: Sequence[Entry], batch: Batch) -> tuple[int, int]:
                 break
     for logged in known:
         if epoch == last_epoch and (logged.batch.size, logged.batch.producer) == (batch.size, batch.producer):
-            return Error.NONE, logged.base
+            return RuleErrorCode.NONE, logged.base
     if epoch < last_epoch:
-        return Error.INVALID_EPOCH, -1
-    return (Error.NONE if first == wanted else Error.OUT_OF_ORDER), -1
+        return RuleErrorCode.INVALID_EPOCH, -1
+    return (RuleErrorCode.NONE if first == wanted else RuleErrorCode.OUT_OF_ORDER), -1
 
 
-def is_of_the_past(log: Sequence[Entry], mark: Batch) -> bool:
+def is_of_the_past(log: Sequence[LogEntry], mark: ClientBatch) -> bool:
     """Return True if the producer already has a newer epoch than the marker."""
     assert mark.producer is not None
     for logged in reversed(log):

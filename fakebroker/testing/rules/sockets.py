@@ -15,23 +15,23 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from fakebroker.testing.messages import Key
-from fakebroker.testing.oracle_partition import INSTANT, Logged, Partition
+from fakebroker.testing.oracle_partition import INSTANT, OracleLogEntry, OraclePartition
 
 WAIT_MS = 500  # replica.fetch.wait.max.ms
 PATIENCE_MS = 1_500  # request.timeout.ms of simulated brokers (run.py)
 
 
-class Sent(NamedTuple):
+class InFlightFetch(NamedTuple):
     """A fetch of a paused broker: the leader, the time until which it waits, and for each partition the known epoch and
     number of batches. `brought` is the response, with the high watermarks; None while it waits."""
 
     leader: int
     until: int
     asked: tuple[tuple[Key, int, int], ...]
-    brought: tuple[tuple[Key, tuple[Logged, ...], int], ...] | None = None
+    brought: tuple[tuple[Key, tuple[OracleLogEntry, ...], int], ...] | None = None
 
 
-def sent_by(follower: int, partitions: Mapping[Key, Partition], now: int) -> list[Sent]:
+def sent_by(follower: int, partitions: Mapping[Key, OraclePartition], now: int) -> list[InFlightFetch]:
     """Return the fetches in flight at the start of a pause."""
     fetches = []
     for leader in sorted({p.leader for p in partitions.values()}):
@@ -48,11 +48,11 @@ def sent_by(follower: int, partitions: Mapping[Key, Partition], now: int) -> lis
             while until <= now:
                 until += WAIT_MS
             requested = tuple((key, p.epoch, len(p.replicas[follower].log)) for key, p in shared.items())
-            fetches.append(Sent(leader, until, requested))
+            fetches.append(InFlightFetch(leader, until, requested))
     return fetches
 
 
-def written(sent: Sent, leader: int, partitions: Mapping[Key, Partition], now: int) -> Sent:
+def written(sent: InFlightFetch, leader: int, partitions: Mapping[Key, OraclePartition], now: int) -> InFlightFetch:
     """Return the fetch after a request that wrote records at this leader."""
     if sent.leader != leader or sent.brought is not None:
         return sent
@@ -64,14 +64,14 @@ def written(sent: Sent, leader: int, partitions: Mapping[Key, Partition], now: i
     return sent._replace(brought=brought) if brought else sent
 
 
-def without(sent: Sent, topic: str) -> Sent:
+def without(sent: InFlightFetch, topic: str) -> InFlightFetch:
     """Return the fetch after the deletion of that topic; another topic of that name does not count."""
     if all(key[0] != topic for key, _, _ in sent.asked):
         return sent
     return sent._replace(brought=tuple(got for got in sent.brought or () if got[0][0] != topic))
 
 
-def take(follower: int, sent: Sent, partitions: Mapping[Key, Partition], now: int) -> None:
+def take(follower: int, sent: InFlightFetch, partitions: Mapping[Key, OraclePartition], now: int) -> None:
     """Apply the response when the follower resumes."""
     if now > sent.until - WAIT_MS + PATIENCE_MS:
         return

@@ -13,10 +13,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from fakebroker.testing.messages import Batch
+from fakebroker.testing.messages import ClientBatch
 
 
-class Entry(Protocol):
+class LogEntry(Protocol):
     """A batch in a log, with its first offset and its end."""
 
     @property
@@ -24,10 +24,10 @@ class Entry(Protocol):
     @property
     def end(self) -> int: ...
     @property
-    def batch(self) -> Batch: ...
+    def batch(self) -> ClientBatch: ...
 
 
-def last_stable_offset(log: Sequence[Entry], watermark: int) -> int:
+def last_stable_offset(log: Sequence[LogEntry], watermark: int) -> int:
     opened: dict[int, int] = {}
     for entry in log:
         batch = entry.batch
@@ -40,7 +40,7 @@ def last_stable_offset(log: Sequence[Entry], watermark: int) -> int:
     return min([watermark, *opened.values()])
 
 
-def committed(log: Sequence[Entry], offset: int, limit: int) -> tuple[bytes, ...]:
+def committed(log: Sequence[LogEntry], offset: int, limit: int) -> tuple[bytes, ...]:
     """Return the idents of the batches between that are not aborted. All of them are decided, if needed by markers
     above the limit."""
     kept: list[bytes] = []

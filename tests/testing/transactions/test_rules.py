@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import pytest
 
-from fakebroker.testing.messages import Batch
-from fakebroker.testing.oracle_partition import Logged
+from fakebroker.testing.messages import ClientBatch
+from fakebroker.testing.oracle_partition import OracleLogEntry
 from fakebroker.testing.rules.transactions import committed, last_stable_offset
 
 # A letter is a batch of that producer, small ones are of none; then a mark: + of a commit, - of an abort.
 LOG = "A B x A+ B B- x A"
 
 
-def log(text: str) -> list[Logged]:
+def log(text: str) -> list[OracleLogEntry]:
     found = []
     for base, word in enumerate(text.split()):
         producer = None if word[0].islower() else (ord(word[0]), 0, 0)
         commits = {"+": True, "-": False}.get(word[1:])
         ident = b"%d" % base
-        batch = Batch(ident, 1, producer, is_transactional=producer is not None, commits=commits)
-        found.append(Logged(base, base + 1, batch, 0, 0))
+        batch = ClientBatch(ident, 1, producer, is_transactional=producer is not None, commits=commits)
+        found.append(OracleLogEntry(base, base + 1, batch, 0, 0))
     return found
 
 
