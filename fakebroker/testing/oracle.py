@@ -207,10 +207,8 @@ class Oracle(BrokerLives):
             partition = None if key in waiting.gone else self.partitions.get(key)
             base = waiting.decided[key][1]
             if partition is None or partition.leader != waiting.broker:
-                waiting.decided[key] = (
-                    (RuleErrorCode.UNKNOWN_TOPIC if partition is None else RuleErrorCode.NOT_LEADER),
-                    base,
-                )
+                error = RuleErrorCode.UNKNOWN_TOPIC if partition is None else RuleErrorCode.NOT_LEADER
+                waiting.decided[key] = error, base
             elif partition.watermark < required:
                 continue
             elif len(partition.isr) < partition.min_isr:

@@ -33,19 +33,21 @@ def test_it_knows_nothing_of_the_broker(name: str) -> None:
 
 
 def test_it_is_small() -> None:
-    assert code_lines("oracle") + code_lines("oracle_partition") < 400
-    assert code_lines("rules.elections") + code_lines("rules.lives") < 220
+    assert code_lines("oracle") + code_lines("oracle_partition") < 386
+    assert code_lines("rules.elections") + code_lines("rules.lives") < 200
 
 
 def code_lines(name: str) -> int:
-    """Lines with code: without blank ones, comments and docstrings."""
+    """Lines with code: without blank ones, comments, docstrings and imports."""
     source = (FOLDER / f"{name.replace('.', '/')}.py").read_text()
-    prose: set[int] = set()
+    left_out: set[int] = set()
     for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
-            prose |= set(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+        if isinstance(node, (ast.Import, ast.ImportFrom)) or (
+            isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+        ):
+            left_out |= set(range(node.lineno, (node.end_lineno or node.lineno) + 1))
     lines = enumerate(source.splitlines(), 1)
-    return sum(1 for number, line in lines if line.strip() and line.strip()[0] != "#" and number not in prose)
+    return sum(1 for number, line in lines if line.strip() and line.strip()[0] != "#" and number not in left_out)
 
 
 def frozen_cluster() -> Oracle:
