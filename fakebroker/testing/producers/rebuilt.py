@@ -47,7 +47,7 @@ class LoggedRecord(NamedTuple):
     is_compared: bool
 
 
-class _Cut(NamedTuple):
+class _CutRecord(NamedTuple):
     """A record that the current leader does not have, the acks with which it was acknowledged, and its finding."""
 
     record: LoggedRecord
@@ -68,7 +68,7 @@ class RebuiltLog:
         self.heard: list[int] = []  # Those that have learnt of newer leaders.
         self.told: dict[int, int] = {}  # Acks of acknowledged records, by offset.
         self.first_tried: dict[tuple[str, str], int] = {}  # Number of the try, by (client, fingerprint).
-        self.cut: dict[int, _Cut] = {}  # Records that the current leader lacks, by offset.
+        self.cut: dict[int, _CutRecord] = {}  # Records that the current leader lacks, by offset.
         self.nameless = -1  # A request without fingerprints of its records.
         # By producer id: (offset, request) of its records after its last transaction marker.
         self.unmarked: dict[int, list[tuple[int, int]]] = {}
@@ -223,7 +223,7 @@ class RebuiltLogs:
         for offset in range(max(event.log_end_offset, log.start), log.end):
             record, acks = log.records.pop(offset, None), log.told.pop(offset, None)
             if record is not None:
-                log.cut[offset] = _Cut(record, acks, self._judge_cut(event, offset, record, acks))
+                log.cut[offset] = _CutRecord(record, acks, self._judge_cut(event, offset, record, acks))
         log.end = min(log.end, event.log_end_offset)
 
     def _give_back(self, log: RebuiltLog, end: int) -> None:

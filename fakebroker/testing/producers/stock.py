@@ -91,7 +91,7 @@ class _Confluent(_RecordedProducer):
             if theirs is not None:
                 theirs(error, message)
 
-        with _Sending(call):
+        with _SendCall(call):
             self._producer.produce(
                 topic, value, key, partition, on_delivery=delivered, timestamp=timestamp, headers=headers or []
             )
@@ -116,7 +116,7 @@ class _KafkaPython(_RecordedProducer):
     ) -> Any:
         call = self._invokes(topic, value, key, headers)
         tries = 1 if self._producer.config.get("retries") == 0 else _MANY
-        with _Sending(call):
+        with _SendCall(call):
             future = self._producer.send(topic, value, key, headers, partition, timestamp_ms)
         if self._producer.config.get("acks") == 0:
             call.unknown(_NOT_TOLD)  # the offset of the future is made up
@@ -144,7 +144,7 @@ class _Aiokafka(_RecordedProducer):
         headers: Any = None,
     ) -> asyncio.Future[Any]:
         call = self._invokes(topic, value, key, headers)
-        with _Sending(call):
+        with _SendCall(call):
             future: asyncio.Future[Any] = await self._producer.send(topic, value, key, partition, timestamp_ms, headers)
 
         def finished(done: asyncio.Future[Any]) -> None:
@@ -166,7 +166,7 @@ class _Aiokafka(_RecordedProducer):
         return await (await self.send(topic, *arguments, **named))
 
 
-class _Sending:
+class _SendCall:
     """A call to the client: an exception means that nothing was sent; after a cancellation the outcome is unknown."""
 
     def __init__(self, call: ProducerCall) -> None:
