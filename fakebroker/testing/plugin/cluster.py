@@ -14,18 +14,18 @@ T = TypeVar("T")
 
 
 @contextmanager
-def made(wanted: ClusterRequest) -> Iterator[FakeCluster]:
+def made(cluster_request: ClusterRequest) -> Iterator[FakeCluster]:
     """Run the cluster as long as the block. Raises ClusterRequestError for an invalid request."""
-    arguments = dict(wanted.arguments)
-    if "" in wanted.followers:
-        arguments["followers"] = wanted.followers[""]
+    arguments = dict(cluster_request.arguments)
+    if "" in cluster_request.followers:
+        arguments["followers"] = cluster_request.followers[""]
     with _told(lambda: FakeCluster(**arguments)) as kafka:
-        for topic in wanted.topics:
+        for topic in cluster_request.topics:
             _told(lambda: kafka.create_topic(topic.name, **topic.arguments))  # noqa: B023  called at once
-        for name, behaviour in wanted.followers.items():
+        for name, behaviour in cluster_request.followers.items():
             if name:
                 _told(lambda: kafka.followers.script([(0, behaviour)], name))  # noqa: B023
-        for fault in wanted.faults:
+        for fault in cluster_request.faults:
             _told(lambda: kafka.faults.add(fault))  # noqa: B023
         yield kafka
 

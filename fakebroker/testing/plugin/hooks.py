@@ -94,10 +94,10 @@ def _cluster(request: pytest.FixtureRequest, usual: dict[str, Any]) -> Iterator[
     mistake = ""
     trial = item.stash.get(TRIAL, None) or FailureTrial(request.config.stash[FAILURE])
     try:
-        wanted = _wanted(request, usual)
-        with made(wanted) as kafka:
+        cluster_request = _cluster_request(request, usual)
+        with made(cluster_request) as kafka:
             item.stash[_CLUSTER] = kafka
-            item.stash[_ALLOWS_UNFIRED] = wanted.allows_unfired
+            item.stash[_ALLOWS_UNFIRED] = cluster_request.allows_unfired
             with trials.in_hand(trial, kafka):
                 yield kafka
     except ClusterRequestError as slip:
@@ -126,22 +126,22 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     return result
 
 
-def _wanted(request: pytest.FixtureRequest, usual: dict[str, Any]) -> ClusterRequest:
+def _cluster_request(request: pytest.FixtureRequest, usual: dict[str, Any]) -> ClusterRequest:
     markers = [(mark.args, mark.kwargs) for mark in request.node.iter_markers("kafka")]
-    wanted = read_markers(markers, read_keys(request.config) | usual)
-    if usual and wanted.arguments["brokers"] != usual["brokers"]:
+    cluster_request = read_markers(markers, read_keys(request.config) | usual)
+    if usual and cluster_request.arguments["brokers"] != usual["brokers"]:
         raise ClusterRequestError(
-            f"kafka_broker has one broker; for brokers={wanted.arguments['brokers']!r} use kafka_cluster"
+            f"kafka_broker has one broker; for brokers={cluster_request.arguments['brokers']!r} use kafka_cluster"
         )
     if "kafka_clock" in request.fixturenames:
-        wanted.arguments.setdefault("clock", "manual")
-    return wanted
+        cluster_request.arguments.setdefault("clock", "manual")
+    return cluster_request
 
 
-def made(wanted: ClusterRequest) -> AbstractContextManager[FakeCluster]:
+def made(cluster_request: ClusterRequest) -> AbstractContextManager[FakeCluster]:
     from fakebroker.testing.plugin import cluster  # and with it the broker
 
-    return cluster.made(wanted)
+    return cluster.made(cluster_request)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
