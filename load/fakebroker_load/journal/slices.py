@@ -74,7 +74,7 @@ def connections(piece: Slice) -> list[Connected]:
 
 
 @dataclass
-class Read:
+class SliceResult:
     """The result of a slice: the number of rows, the times of its first and last request, and its problem."""
 
     rows: int = 0
@@ -82,11 +82,11 @@ class Read:
     gap: str | None = None
 
 
-def read_slice(piece: Slice, before: Sequence[list[Connected]], run: str, begin: int, path: Path) -> Read:
+def read_slice(piece: Slice, before: Sequence[list[Connected]], run: str, begin: int, path: Path) -> SliceResult:
     """Write the rows of a slice to Parquet, from the event at `begin` on. Without rows there is no file. `before` has
     the events about connections of each slice. The slice's number is added to `path`. A second try writes the same
     file."""
-    read, rows, peers = Read(), Rows(run), Peers()
+    read, rows, peers = SliceResult(), Rows(run), Peers()
     for event in chain.from_iterable(before[: piece.number]):
         peers.see(event)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -124,7 +124,7 @@ def _written(writer: pq.ParquetWriter, rows: Rows, at_least: int = 1) -> int:
     return count
 
 
-def first_gap(reads: list[Read]) -> str | None:
+def first_gap(reads: list[SliceResult]) -> str | None:
     """Return the first problem of a file's slices."""
     before = InOrder()
     for read in reads:

@@ -15,8 +15,8 @@ OF_ALL = ("name", "topic", "acks", "expect", "client", "partitions", "connection
 
 
 def slips_of_reader(group: Any) -> Iterator[tuple[str, str]]:
-    """Yield the mistakes of a Group (model.py): the key, and the rest of a sentence about the group. A sender must not
-    have fields of readers."""
+    """Yield the mistakes of a RequestGroup (model.py): the key, and the rest of a sentence about the group. A sender
+    must not have fields of readers."""
     reads = group.client in READERS
     own = (*(OF_READERS if reads else ()), *(OF_MEMBERS if group.client == MEMBER else ()))
     for field in fields(group):
@@ -45,7 +45,7 @@ class Part(NamedTuple):
     records: int
 
 
-class Reading(NamedTuple):
+class ReaderOptions(NamedTuple):
     """The options of a reader. The column `reading` of the plan has them as JSON."""
 
     parts: tuple[Part, ...]
@@ -67,7 +67,7 @@ class Reading(NamedTuple):
         return json.dumps(self._asdict())
 
     @classmethod
-    def from_json(cls, text: str) -> Reading:
+    def from_json(cls, text: str) -> ReaderOptions:
         content = json.loads(text)
         life_ms = content["life_ms"] and (content["life_ms"][0], content["life_ms"][1])
         return cls(**content | {"parts": tuple(Part(*part) for part in content["parts"]), "life_ms": life_ms})
