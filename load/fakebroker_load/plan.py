@@ -26,7 +26,7 @@ from pyspark.sql import DataFrame, SparkSession
 from fakebroker_load.arrivals import parse_arrivals, read_trace
 from fakebroker_load.scenario.batches import ABORT
 from fakebroker_load.scenario.model import NEVER, LoadScenario, LoadScenarioError, RequestGroup
-from fakebroker_load.scenario.reads import READ_COMMITTED, READERS, Part, ReaderOptions
+from fakebroker_load.scenario.reads import READ_COMMITTED, READERS, PartitionToRead, ReaderOptions
 
 MAX_UNANSWERED = 10_000  # per connection in the open model; then it waits, and the delay shows
 
@@ -201,7 +201,9 @@ def _common(scenario: LoadScenario, group: RequestGroup, seed: int) -> Row:
 
 def _reading(scenario: LoadScenario, group: RequestGroup, leaders: Leaders, starts: Starts) -> str:
     parts = tuple(
-        Part(at, *leaders[group.topic, at], starts.get((group.topic, at), 0), scenario.records_to(group.topic, at))
+        PartitionToRead(
+            at, *leaders[group.topic, at], starts.get((group.topic, at), 0), scenario.records_to(group.topic, at)
+        )
         for at in range(group.partitions)
     )
     return ReaderOptions(

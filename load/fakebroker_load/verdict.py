@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 
 from fakebroker.protocol.error_code import kafka_name
 from fakebroker_load.judging.by_journal import CLOCKS
-from fakebroker_load.judging.findings import NOT_MEASURED, Finding, finding_of
+from fakebroker_load.judging.findings import NOT_MEASURED, VerdictFinding, finding_of
 from fakebroker_load.judging.group_verdict import NO_TIMES, GroupVerdict, Percentiles
 from fakebroker_load.judging.groups import amiss_in_groups
 from fakebroker_load.judging.limits import held_to_limits
@@ -120,7 +120,7 @@ class Verdict:
         return "Not measured" if self.finding.kind == NOT_MEASURED else "Not confirmed"
 
     @property
-    def finding(self) -> Finding:
+    def finding(self) -> VerdictFinding:
         strange = [f"records in the log that no request has sent ({self.unexplained:,})"] if self.unexplained else []
         strange += [f"events in the journal that are of no request ({self.beside:,})"] if self.beside else []
         strange += [f"partitions whose log cannot be right ({self.logs_amiss:,})"] if self.logs_amiss else []

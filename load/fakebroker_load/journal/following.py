@@ -34,7 +34,7 @@ class Peers:
         return None
 
 
-class InOrder:
+class RequestOrder:
     """The order of requests. `first_ms` and `last_ms` are the times of the first and the last request."""
 
     def __init__(self) -> None:
@@ -51,7 +51,7 @@ class InOrder:
                 check(self.last_ms, event.mono_ms, seq)
             self.last_ms = event.mono_ms
 
-    def check_behind(self, before: InOrder) -> None:
+    def check_behind(self, before: RequestOrder) -> None:
         """Check the first request here against the last one of `before`, as `see` does."""
         if self.first_ms is not None:
             check(before.last_ms, self.first_ms, self._first_seq)

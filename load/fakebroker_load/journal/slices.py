@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from msgspec import MsgspecError
 
 from fakebroker.core.journal import events
-from fakebroker_load.journal.following import InOrder, Peers
+from fakebroker_load.journal.following import Peers, RequestOrder
 from fakebroker_load.journal.lines import JOURNAL_SCHEMA, ConnectionClosed, ConnectionOpened, Rows, read_event
 from fakebroker_load.journal.taps import JournalGap, known_event
 
@@ -78,7 +78,7 @@ class SliceResult:
     """The result of a slice: the number of rows, the times of its first and last request, and its problem."""
 
     rows: int = 0
-    order: InOrder = field(default_factory=InOrder)
+    order: RequestOrder = field(default_factory=RequestOrder)
     gap: str | None = None
 
 
@@ -126,7 +126,7 @@ def _written(writer: pq.ParquetWriter, rows: Rows, at_least: int = 1) -> int:
 
 def first_gap(reads: list[SliceResult]) -> str | None:
     """Return the first problem of a file's slices."""
-    before = InOrder()
+    before = RequestOrder()
     for read in reads:
         try:
             read.order.check_behind(before)

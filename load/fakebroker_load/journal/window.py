@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from fakebroker_load.journal.following import InOrder, Peers
+from fakebroker_load.journal.following import Peers, RequestOrder
 from fakebroker_load.journal.lines import JOURNAL_SCHEMA, Rows
 from fakebroker_load.journal.marks import SEEN_WITHIN_S, Address, JournalMarks
 from fakebroker_load.journal.taps import Tap
@@ -40,7 +40,7 @@ class JournalWindow:
         self._seen_within_s = seen_within_s
         self._rows = Rows(run)
         self._peers = Peers()
-        self._order = InOrder()
+        self._order = RequestOrder()
         self._count = 0
 
     @contextmanager

@@ -21,7 +21,7 @@ from fakebroker_load.log import log_ends
 from fakebroker_load.plan import plan_connections
 from fakebroker_load.scenario.model import LoadScenario, LoadScenarioError, RequestGroup
 from fakebroker_load.scenario.reading import parse_text
-from fakebroker_load.scenario.reads import Part, ReaderOptions
+from fakebroker_load.scenario.reads import PartitionToRead, ReaderOptions
 from fakebroker_load.worker import run
 
 EACH = 30
@@ -167,7 +167,7 @@ def test_a_reader_without_a_broker_gives_up(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_what_a_reader_is_told_goes_through_the_plan() -> None:
-    reading = ReaderOptions((Part(0, "h", 1, 2, 3),), True, False, 4, 5, 6, 7, (8, 9), 10)
+    reading = ReaderOptions((PartitionToRead(0, "h", 1, 2, 3),), True, False, 4, 5, 6, 7, (8, 9), 10)
     assert ReaderOptions.from_json(reading.as_json()) == reading
     assert ReaderOptions.from_json(reading._replace(life_ms=None).as_json()).life_ms is None
 
