@@ -202,6 +202,7 @@ SPLIT = {  # classes that are still split over files by inheritance; the list on
     "fakebroker.core.coordinator.shard.CoordinatorShard",
     "fakebroker.core.groups.classic.roster.Roster",
     "fakebroker.core.log.contents.LogContents",
+    "fakebroker.network.reading.Reading",
     "fakebroker.network.turn.Turn",
     "fakebroker.producer.client.record_doors.RecordDoors",
     "fakebroker.producer.client.transaction_doors.TransactionDoors",

@@ -150,10 +150,10 @@ def _in_ms(times_us: tuple[int | None, ...]) -> list[float]:
 def scenario_of(requests: int, rate: float) -> Any:
     """Return a scenario of at least so many requests, as many on each connection."""
     from fakebroker_load.arrivals import Arrivals
-    from fakebroker_load.scenario.model import Group, Scenario
+    from fakebroker_load.scenario.model import LoadScenario, RequestGroup
 
     connections = max(1, min(requests, round(rate * OF_A_CONNECTION_S)))
-    group = Group(
+    group = RequestGroup(
         name="acks-all",
         topic=TOPIC,
         acks=-1,
@@ -165,7 +165,7 @@ def scenario_of(requests: int, rate: float) -> Any:
         timeout_ms=TIMEOUT_MS,
         arrivals=Arrivals("constant", rate=rate),
     )
-    return Scenario(name="acks-all-timeout", about="Followers stand still.", groups=(group,))
+    return LoadScenario(name="acks-all-timeout", about="Followers stand still.", groups=(group,))
 
 
 class _Memory:

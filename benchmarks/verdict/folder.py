@@ -24,7 +24,7 @@ from fakebroker_load.journal.lines import JOURNAL_SCHEMA
 from fakebroker_load.log import LOG_SCHEMA, PART_SCHEMA
 from fakebroker_load.results.folder import JOURNAL_PARQUET, LOG_PARQUET, PARQUET, PARTS_PARQUET
 from fakebroker_load.results.manifest import write_runs
-from fakebroker_load.scenario.model import Group, Scenario
+from fakebroker_load.scenario.model import LoadScenario, RequestGroup
 from fakebroker_load.traffic.rows import RESULT_SCHEMA
 
 TIMED_OUT = 7
@@ -197,7 +197,7 @@ def _table(schema: pa.Schema, rows: int, columns: dict[str, Column]) -> pa.Table
 
 
 def _entry(requests: int, connections: int, log: bool, events: int) -> dict[str, Any]:
-    group = Group(
+    group = RequestGroup(
         name=GROUP,
         topic=TOPIC,
         acks=-1,
@@ -208,7 +208,7 @@ def _entry(requests: int, connections: int, log: bool, events: int) -> dict[str,
         requests_per_connection=OF_A_CONNECTION,
         timeout_ms=(TIMEOUT_MS, TIMEOUT_MS),
     )
-    scenario = Scenario(name=RUN, about="Rows that nobody sent.", groups=(group,))
+    scenario = LoadScenario(name=RUN, about="Rows that nobody sent.", groups=(group,))
     entry: dict[str, Any] = {
         "scenario": asdict(scenario),
         "run_id": RUN_ID,

@@ -39,14 +39,14 @@ from fakebroker_load.results.folder import (
     read_runs,
 )
 from fakebroker_load.results.manifest import check
-from fakebroker_load.scenario.actions import Actor
+from fakebroker_load.scenario.actions import ScenarioActor
 from fakebroker_load.scenario.lasting import lasting
-from fakebroker_load.scenario.model import ScenarioError
+from fakebroker_load.scenario.model import LoadScenarioError
 from fakebroker_load.scenario.reading import bundled, load_scenario
 from fakebroker_load.scenario.schema import json_schema
 from fakebroker_load.scenario.setup import prepared
 from fakebroker_load.session import start_spark
-from fakebroker_load.spark.cluster import Cluster, ready_cluster, settings_of
+from fakebroker_load.spark.cluster import SparkCluster, ready_cluster, settings_of
 from fakebroker_load.spark.failures import cause_of
 from fakebroker_load.spark.options import Conf, Master, MaxTime, Tasks, Wait, absolute
 from fakebroker_load.spark.slots import WAIT_S
@@ -147,12 +147,12 @@ def run(
     ] = None,
 ) -> int:
     """Send a scenario's requests to a cluster, judge the answers and what is in the log, write a report."""
-    cluster = Cluster(master, tasks, wait_for_slots, settings_of(spark_conf))
+    cluster = SparkCluster(master, tasks, wait_for_slots, settings_of(spark_conf))
     plan = load_scenario(scenario) if seconds is None else lasting(load_scenario(scenario), seconds)
     bootstrap = parse_bootstrap(bootstrap_server)
     check_out(out, overwrite)
     if plan.has_needs and control is None:
-        raise ScenarioError(f"The scenario {plan.name!r} sets up topics or followers: give --control URL.")
+        raise LoadScenarioError(f"The scenario {plan.name!r} sets up topics or followers: give --control URL.")
     allow_connections(plan.connections)
     if journal is not None:
         FileTap(journal)  # find a mistake in the path before the load
@@ -160,7 +160,7 @@ def run(
     run_id = new_run_id()
     stage = Stage(out, run_id, clear, RUN_FILE)
     tap: Tap | None = None
-    actor: Actor | None = None
+    actor: ScenarioActor | None = None
     with stoppable(max_time, stage.remains), ExitStack() as outer:
         try:
             outer.enter_context(stage.open())
@@ -176,7 +176,7 @@ def run(
                 ask = partial(ask_control, control, control_token)
                 plan = stack.enter_context(prepared(ask, plan, run_id, keep_topics))
                 tap = ControlTap(ask, control)
-                actor = Actor(ask, plan)
+                actor = ScenarioActor(ask, plan)
             if journal is not None:
                 tap = FileTap(journal)
             on_progress = stack.enter_context(progress_bar(console, plan.name, plan.records))

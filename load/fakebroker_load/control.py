@@ -14,7 +14,7 @@ from urllib.request import Request, urlopen
 TIMEOUT_S = 10
 
 
-class ControlError(Exception):
+class ControlCallError(Exception):
     """The control cannot be used; the message is for the user."""
 
 
@@ -28,19 +28,19 @@ def is_url(text: str) -> bool:
 
 
 def check_control(url: str, token: str | None = None) -> None:
-    """Check the address before the load. Raises ControlError."""
+    """Check the address before the load. Raises ControlCallError."""
     _ask(url, token, "GET", "/v1/cluster", None, "it does not answer as fakebroker's control")
 
 
 def ask_control(url: str, token: str | None, method: str, path: str, body: Mapping[str, Any] | None) -> Any:
-    """Return the JSON response of the control; None if it is empty. Raises ControlError."""
+    """Return the JSON response of the control; None if it is empty. Raises ControlCallError."""
     sent = None if body is None else json.dumps(body).encode()
     answer = _ask(url, token, method, path, sent, f"{method} {path} fails")
     return json.loads(answer) if answer else None
 
 
 def resume_followers(url: str, topics: Iterable[str], token: str | None = None) -> None:
-    """Let the followers of these topics replicate. Raises ControlError."""
+    """Let the followers of these topics replicate. Raises ControlCallError."""
     for topic in topics:
         body = json.dumps({"behaviour": "resume", "topic": topic}).encode()
         _ask(url, token, "PUT", "/v1/followers", body, f"the followers of {topic} cannot be resumed")
@@ -56,6 +56,6 @@ def _ask(url: str, token: str | None, method: str, path: str, body: bytes | None
             return bytes(answer.read())
     except HTTPError as error:
         said = error.read(1_000).decode(errors="replace").strip()
-        raise ControlError(f"--control {url}: {complaint} ({error}{': ' if said else ''}{said}).") from None
+        raise ControlCallError(f"--control {url}: {complaint} ({error}{': ' if said else ''}{said}).") from None
     except (OSError, ValueError, HTTPException) as error:
-        raise ControlError(f"--control {url}: {complaint} ({error}).") from None
+        raise ControlCallError(f"--control {url}: {complaint} ({error}).") from None

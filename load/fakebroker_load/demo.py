@@ -26,7 +26,7 @@ from fakebroker_load.journal.taps import FileTap
 from fakebroker_load.limits import allow_connections
 from fakebroker_load.report import write_report
 from fakebroker_load.results.folder import REPORT_FILE, ResultsError, clear, read_runs
-from fakebroker_load.scenario.model import Scenario
+from fakebroker_load.scenario.model import LoadScenario
 from fakebroker_load.scenario.reading import load_scenario
 from fakebroker_load.session import spark_session
 from fakebroker_load.spark.watching import watched
@@ -60,7 +60,7 @@ def run_demo(
 
 
 def _run(
-    console: Console, out: Path, seed: int, lateness_limit_ms: int | None, before: Scenario, after: Scenario
+    console: Console, out: Path, seed: int, lateness_limit_ms: int | None, before: LoadScenario, after: LoadScenario
 ) -> int:
     allow_connections(max(before.connections, after.connections))
     try:

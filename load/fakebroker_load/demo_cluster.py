@@ -29,7 +29,7 @@ LOOK_EVERY_S = 0.02  # how often the lateness of the machine is sampled
 Bootstrap = list[tuple[str, int]]
 
 
-class ClusterInHand(NamedTuple):
+class RunningCluster(NamedTuple):
     """A running cluster: its address, and functions that freeze and resume the followers of a topic. `machine_late_ms`
     returns how late the machine made the brokers at most since its last call, in milliseconds."""
 
@@ -44,7 +44,7 @@ class ClusterDidNotStart(Exception):
 
 
 @contextmanager
-def cluster_process(topics: dict[str, int], journal: Path | None = None) -> Iterator[ClusterInHand]:
+def cluster_process(topics: dict[str, int], journal: Path | None = None) -> Iterator[RunningCluster]:
     """Run a cluster with these topics (name -> partitions) in another process. It writes its journal to that file."""
     context = multiprocessing.get_context("spawn")  # a fork would copy Spark's threads and sockets
     ours, theirs = context.Pipe()
@@ -71,7 +71,7 @@ def cluster_process(topics: dict[str, int], journal: Path | None = None) -> Iter
             bootstrap = ours.recv()
         except EOFError:
             raise ClusterDidNotStart("The cluster's process ended before it listened.") from None
-        yield ClusterInHand(bootstrap, partial(tell, "freeze"), partial(tell, "resume"), partial(ask, "late"))
+        yield RunningCluster(bootstrap, partial(tell, "freeze"), partial(tell, "resume"), partial(ask, "late"))
     finally:
         ours.close()  # the other process takes that as the end
         process.join(STOP_TIMEOUT_S)

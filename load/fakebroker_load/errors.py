@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from fakebroker_load.control import ControlError
+from fakebroker_load.control import ControlCallError
 from fakebroker_load.java import JavaNotFound
 from fakebroker_load.journal.taps import JournalError
 from fakebroker_load.limits import TooFewFiles
 from fakebroker_load.results.folder import ResultsError
 from fakebroker_load.results.manifest import DamagedResults
-from fakebroker_load.scenario.model import ScenarioError
+from fakebroker_load.scenario.model import LoadScenarioError
 from fakebroker_load.session import SparkDidNotStart
 from fakebroker_load.spark.failures import SparkFailed
 from fakebroker_load.spark.master import MasterError, MasterUnreachable
@@ -17,16 +17,16 @@ from fakebroker_load.spark.stopping import RunStopped
 from fakebroker_load.wire.client import WireError
 
 USER_ERRORS = (
-    ControlError,
+    ControlCallError,
     DamagedResults,
     JavaNotFound,
     JournalError,
+    LoadScenarioError,
     MasterError,
     MasterUnreachable,
     NotReady,
     ResultsError,
     RunStopped,
-    ScenarioError,
     SparkDidNotStart,
     SparkFailed,
     TooFewFiles,
@@ -35,7 +35,7 @@ USER_ERRORS = (
 USER_ERROR_STATUS = 2
 # Valid commands that could not be carried out: no broker, no Java, no master.
 UNABLE = (
-    ControlError,
+    ControlCallError,
     DamagedResults,
     JavaNotFound,
     MasterUnreachable,

@@ -10,7 +10,7 @@ Shape    An output folder holds these files. Several runs may share a folder: ea
          - `manifest.json`: the list of all files (results/manifest.py)
 Theory   The stage is a barrier stage: Spark starts all its tasks at the same time or refuses. Through the barrier the
          tasks also agree on the common start.
-Errors   ScenarioError, WireError, DamagedResults, all with a sentence for the user.
+Errors   LoadScenarioError, WireError, DamagedResults, all with a sentence for the user.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ from fakebroker_load.judging.logs import logs_amiss
 from fakebroker_load.judging.mismatches import mismatches
 from fakebroker_load.judging.partitions import gathered, keep_in, spread
 from fakebroker_load.judging.readers import judge_readers
-from fakebroker_load.judging.requests import Log, judge
+from fakebroker_load.judging.requests import LogTables, judge
 from fakebroker_load.judging.time_slices import slices_of
 from fakebroker_load.judging.ways import has_journal
 from fakebroker_load.log import (
-    End,
+    LogEnd,
     Place,
-    Shown,
+    ShownWatermark,
     await_readable,
     log_ends,
     part_rows,
@@ -69,8 +69,8 @@ from fakebroker_load.results.folder import (
     recorded_of,
 )
 from fakebroker_load.results.manifest import seal, write_runs
-from fakebroker_load.scenario.actions import Actor
-from fakebroker_load.scenario.model import DEFAULT_LATENESS_LIMIT_MS, Scenario, ScenarioError
+from fakebroker_load.scenario.actions import ScenarioActor
+from fakebroker_load.scenario.model import DEFAULT_LATENESS_LIMIT_MS, LoadScenario, LoadScenarioError
 from fakebroker_load.spark.clocks import clock_facts
 from fakebroker_load.spark.failures import cancelled_if_left, told
 from fakebroker_load.spark.load_task import make_task
@@ -79,7 +79,7 @@ from fakebroker_load.spark.reading_back import read_back
 from fakebroker_load.traffic.rows import RESULT_SCHEMA
 from fakebroker_load.verdict import Verdict, reasons_of, summarise
 from fakebroker_load.wire.client import find_leaders
-from fakebroker_load.wire.messages import Metadata
+from fakebroker_load.wire.messages import ClusterMetadata
 from fakebroker_load.worker import run_in_loop
 
 CHECKPOINTS = ".checkpoints"
@@ -89,7 +89,7 @@ OnProgress = Callable[[int, int], None]  # sent, done
 
 def run_scenario(
     spark: SparkSession,
-    scenario: Scenario,
+    scenario: LoadScenario,
     bootstrap: Bootstrap,
     out: Path,
     *,
@@ -100,7 +100,7 @@ def run_scenario(
     thaw: Callable[[], None] = lambda: None,
     run_id: str | None = None,
     tap: Tap | None = None,
-    actor: Actor | None = None,
+    actor: ScenarioActor | None = None,
     slots: int | None = None,
     machine_late_ms: Callable[[], int | None] = lambda: None,
 ) -> None:
@@ -113,7 +113,7 @@ def run_scenario(
     unknown."""
     runs = read_runs(out) if (out / RUN_FILE).exists() else []
     if scenario.name in {entry["scenario"]["name"] for entry in runs}:
-        raise ScenarioError(f"The folder {out} already holds a run of the scenario {scenario.name!r}.")
+        raise LoadScenarioError(f"The folder {out} already holds a run of the scenario {scenario.name!r}.")
     metadata = run_in_loop(find_leaders(bootstrap, scenario.topics))
     before = log_ends(needed(metadata, scenario)) if read_back or scenario.has_readers else {}
     starts = {place: end.offset for place, end in before.items()}
@@ -189,26 +189,26 @@ def new_run_id() -> str:
     return uuid.uuid4().hex[:12]
 
 
-def needed(metadata: Metadata, scenario: Scenario) -> Metadata:
+def needed(metadata: ClusterMetadata, scenario: LoadScenario) -> ClusterMetadata:
     """Return the metadata of only the partitions that the scenario sends to."""
     places = {(topic, partition) for topic, count in scenario.topics.items() for partition in range(count)}
     leaders = {place: leader for place, leader in metadata.leaders.items() if place in places}
     return metadata._replace(leaders=leaders, problems=[])
 
 
-def leaders_of(bootstrap: Bootstrap, scenario: Scenario) -> Metadata:
+def leaders_of(bootstrap: Bootstrap, scenario: LoadScenario) -> ClusterMetadata:
     """Return the present leaders of the scenario's partitions. Raises WireError."""
     return needed(run_in_loop(find_leaders(bootstrap, scenario.topics)), scenario)
 
 
 def keep_log(
     spark: SparkSession,
-    scenario: Scenario,
+    scenario: LoadScenario,
     bootstrap: Bootstrap,
     out: Path,
     run_id: str,
-    before: Mapping[Place, End],
-    shown: Mapping[Place, Shown],
+    before: Mapping[Place, LogEnd],
+    shown: Mapping[Place, ShownWatermark],
     still: Collection[Place],
 ) -> None:
     """Add the records since `before` to `out`. `shown` are the high watermarks that a consumer was shown before frozen
@@ -227,7 +227,7 @@ def judge_folder(spark: SparkSession, out: Path, lateness_limit_ms: int | None =
     planned = planned_rows(out)
     rows = gathered(spark.read.schema(from_arrow_schema(RESULT_SCHEMA)).parquet(str(out / PARQUET)), planned)
     requests = rows.where("read IS NULL")
-    log = Log(*(gathered(read(spark, out / name, LOG_FOLDERS[name], claimed), planned) for name in LOG_FOLDERS))
+    log = LogTables(*(gathered(read(spark, out / name, LOG_FOLDERS[name], claimed), planned) for name in LOG_FOLDERS))
     was_read = [run["scenario"]["name"] for run in runs if run.get("log")]
     spread(spark, planned)
     keep_in(spark, out / CHECKPOINTS)

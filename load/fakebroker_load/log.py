@@ -26,7 +26,7 @@ from fakebroker_load.results.column import INT, LONG, PARTITION, RUN, TEXT, TOPI
 from fakebroker_load.traffic.committed import hidden_batches
 from fakebroker_load.wire.client import CONNECT_TIMEOUT_S, WireError
 from fakebroker_load.wire.log_messages import (
-    Fetched,
+    FetchedPartition,
     OffsetOutOfRangeError,
     RefusedError,
     decode_end_offset,
@@ -36,7 +36,7 @@ from fakebroker_load.wire.log_messages import (
     records_of,
     whole_batches,
 )
-from fakebroker_load.wire.messages import Metadata, decode_metadata, encode_metadata, encode_probe
+from fakebroker_load.wire.messages import ClusterMetadata, decode_metadata, encode_metadata, encode_probe
 
 READABLE_WITHIN_S = 10.0
 POLL_S = 0.05
@@ -123,7 +123,7 @@ Place = tuple[str, int]
 
 
 @dataclass(frozen=True)
-class End:
+class LogEnd:
     """The log end of a partition at its leader."""
 
     host: str
@@ -142,7 +142,7 @@ class Unreadable(WireError):
     """The broker sent bytes that are no response to the request."""
 
 
-class Batch(NamedTuple):
+class LogBatch(NamedTuple):
     """A batch of the log. `records` is None if they are compressed. `is_shown`: a read_committed consumer sees it."""
 
     header: BatchHeader
@@ -182,7 +182,7 @@ class Asker:
         self._ask(encode_probe(self._next()))
         return self.correlation_id
 
-    def metadata(self, topic: str) -> Metadata:
+    def metadata(self, topic: str) -> ClusterMetadata:
         """Return the metadata of one topic. Raises WireError."""
         try:
             return decode_metadata(self._ask(encode_metadata(self._next(), [topic])))
@@ -196,7 +196,9 @@ class Asker:
         except ProtocolError as error:
             raise WireError(f"The log of {topic}-{partition} cannot be read: {error}") from None
 
-    def fetch(self, topic: str, partition: int, offset: int, max_wait_ms: int, is_committed: bool = False) -> Fetched:
+    def fetch(
+        self, topic: str, partition: int, offset: int, max_wait_ms: int, is_committed: bool = False
+    ) -> FetchedPartition:
         ask = encode_fetch(self._next(), topic, partition, offset, max_wait_ms, is_committed)
         try:
             return decode_fetch(self._ask(ask), topic, partition)
@@ -206,13 +208,13 @@ class Asker:
             kind = WireError if isinstance(error, RefusedError) else Unreadable
             raise kind(f"The log of {topic}-{partition} cannot be read: {error}") from None
 
-    def batches(self, topic: str, partition: int, offset: int, is_committed: bool = False) -> list[Batch]:
+    def batches(self, topic: str, partition: int, offset: int, is_committed: bool = False) -> list[LogBatch]:
         """Return batches, beginning with the one that has this offset. Raises RecordsGone, Unreadable, WireError."""
         try:
             fetched = self.fetch(topic, partition, offset, FETCH_WAIT_MS, is_committed)
             hidden = hidden_batches(fetched) if is_committed else set()
             return [
-                Batch(header, data, records_of(header, data), header.base_offset not in hidden)
+                LogBatch(header, data, records_of(header, data), header.base_offset not in hidden)
                 for header, data in whole_batches(fetched.records)
                 if header.last_offset >= offset
             ]
@@ -246,20 +248,20 @@ class Asker:
         return bytes(parts)
 
 
-def log_ends(metadata: Metadata) -> dict[Place, End]:
+def log_ends(metadata: ClusterMetadata) -> dict[Place, LogEnd]:
     """Return the present ends of these partitions' logs, at their leaders. Raises WireError."""
-    ends: dict[Place, End] = {}
+    ends: dict[Place, LogEnd] = {}
     for address in sorted(set(metadata.leaders.values())):
         with Asker(*address) as asker:
             for place in sorted(place for place, leader in metadata.leaders.items() if leader == address):
                 epoch = metadata.epochs[place]
                 end = asker.end_offset(*place, epoch)
                 followers, problem = metadata.followers.get(place, ()), metadata.contradictions.get(place)
-                ends[place] = End(*address, epoch, end, followers, problem)
+                ends[place] = LogEnd(*address, epoch, end, followers, problem)
     return ends
 
 
-class Shown(NamedTuple):
+class ShownWatermark(NamedTuple):
     """The high watermark in the response to one of our Fetches."""
 
     offset: int
@@ -267,26 +269,26 @@ class Shown(NamedTuple):
     correlation_id: int
 
 
-def shown_watermarks(ends: Mapping[Place, End]) -> dict[Place, Shown]:
+def shown_watermarks(ends: Mapping[Place, LogEnd]) -> dict[Place, ShownWatermark]:
     """Return the high watermarks that a consumer is shown now. Raises WireError."""
-    shown: dict[Place, Shown] = {}
+    shown: dict[Place, ShownWatermark] = {}
     for address in sorted({(end.host, end.port) for end in ends.values()}):
         with Asker(*address) as asker:
             for place, end in ends.items():
                 if (end.host, end.port) == address:
                     watermark = _watermark(asker, place, end.offset)
-                    shown[place] = Shown(watermark, asker.local, asker.correlation_id)
+                    shown[place] = ShownWatermark(watermark, asker.local, asker.correlation_id)
     return shown
 
 
-def standing_still(frozen: Collection[str], metadata: Metadata) -> set[Place]:
+def standing_still(frozen: Collection[str], metadata: ClusterMetadata) -> set[Place]:
     """Return the partitions of `frozen` topics of which no follower has left the ISR, by the present metadata. Their
     high watermarks cannot have moved."""
     return {place for place in metadata.whole if place[0] in frozen}
 
 
 def await_readable(
-    ends: Mapping[Place, End], within_s: float = READABLE_WITHIN_S, sleep: Callable[[float], None] = time.sleep
+    ends: Mapping[Place, LogEnd], within_s: float = READABLE_WITHIN_S, sleep: Callable[[float], None] = time.sleep
 ) -> dict[Place, int]:
     """Return the offset up to which a consumer can read each log. Wait until it is the log's end, or the time is
     over."""
@@ -315,10 +317,10 @@ def _watermark(asker: Asker, place: Place, offset: int) -> int:
 
 def part_rows(
     run: tuple[str, str],
-    before: Mapping[Place, End],
-    ends: Mapping[Place, End],
+    before: Mapping[Place, LogEnd],
+    ends: Mapping[Place, LogEnd],
     readable: Mapping[Place, int],
-    shown: Mapping[Place, Shown],
+    shown: Mapping[Place, ShownWatermark],
     transactional: Collection[str] = (),
     still: Collection[Place] = (),
 ) -> list[Row]:

@@ -25,8 +25,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from fakebroker_load.arrivals import parse_arrivals, read_trace
 from fakebroker_load.scenario.batches import ABORT
-from fakebroker_load.scenario.model import NEVER, Group, Scenario, ScenarioError
-from fakebroker_load.scenario.reads import READ_COMMITTED, READERS, Part, Reading
+from fakebroker_load.scenario.model import NEVER, LoadScenario, LoadScenarioError, RequestGroup
+from fakebroker_load.scenario.reads import READ_COMMITTED, READERS, PartitionToRead, ReaderOptions
 
 MAX_UNANSWERED = 10_000  # per connection in the open model; then it waits, and the delay shows
 
@@ -88,7 +88,7 @@ Starts = Mapping[tuple[str, int], int]  # (topic, partition) -> its log end befo
 Row = dict[str, Any]
 
 
-class Planned(NamedTuple):
+class PlannedRequest(NamedTuple):
     """A request of the plan."""
 
     number: int  # on its connection, from 0
@@ -98,7 +98,7 @@ class Planned(NamedTuple):
 
 
 def plan_connections(
-    scenario: Scenario,
+    scenario: LoadScenario,
     leaders: Leaders,
     seed: int,
     starts: Starts | None = None,
@@ -135,7 +135,7 @@ def plan_connections(
     return pa.Table.from_pylist(rows, schema=SCHEMA)
 
 
-def _parts(group: Group, first: int, leaders: Leaders) -> list[tuple[str, int, int | None]]:
+def _parts(group: RequestGroup, first: int, leaders: Leaders) -> list[tuple[str, int, int | None]]:
     """Return the partitions of each request of a connection, with the errors that are expected. One broker leads
     them."""
     parts: list[tuple[str, int, int | None]] = []
@@ -143,7 +143,7 @@ def _parts(group: Group, first: int, leaders: Leaders) -> list[tuple[str, int, i
         places = [(topic, (first + at) % group.partitions) for at in range(group.partitions)]
         led = [place for place in places if leaders[place] == leaders[group.topic, first]]
         if len(led) < group.partitions_per_request:
-            raise ScenarioError(
+            raise LoadScenarioError(
                 f"The group {group.name!r} needs {group.partitions_per_request} partitions of the topic {topic!r} "
                 f"in a request, and the leader of {group.topic}-{first} leads {len(led)}."
             )
@@ -157,7 +157,7 @@ def _bootstrap(first: tuple[str, int], leaders: Leaders, others: Sequence[tuple[
     return ",".join(f"[{host}]:{port}" for host, port in places)
 
 
-def _common(scenario: Scenario, group: Group, seed: int) -> Row:
+def _common(scenario: LoadScenario, group: RequestGroup, seed: int) -> Row:
     arrivals = group.arrivals
     low, high = group.timeout_ms
     return {
@@ -199,12 +199,14 @@ def _common(scenario: Scenario, group: Group, seed: int) -> Row:
     }
 
 
-def _reading(scenario: Scenario, group: Group, leaders: Leaders, starts: Starts) -> str:
+def _reading(scenario: LoadScenario, group: RequestGroup, leaders: Leaders, starts: Starts) -> str:
     parts = tuple(
-        Part(at, *leaders[group.topic, at], starts.get((group.topic, at), 0), scenario.records_to(group.topic, at))
+        PartitionToRead(
+            at, *leaders[group.topic, at], starts.get((group.topic, at), 0), scenario.records_to(group.topic, at)
+        )
         for at in range(group.partitions)
     )
-    return Reading(
+    return ReaderOptions(
         parts,
         is_committed=group.isolation == READ_COMMITTED,
         is_transactional=group.topic in scenario.transactional,
@@ -217,21 +219,21 @@ def _reading(scenario: Scenario, group: Group, leaders: Leaders, starts: Starts)
     ).as_json()
 
 
-def _trace(group: Group) -> list[int]:
+def _trace(group: RequestGroup) -> list[int]:
     if group.arrivals is None or group.arrivals.process != "trace":
         return []
     try:
         return read_trace(group.arrivals.file, group.requests)
     except ValueError as error:
-        raise ScenarioError(f"The group {group.name!r} {error}.") from None
+        raise LoadScenarioError(f"The group {group.name!r} {error}.") from None
 
 
-def requests_of(row: Row) -> Iterator[Planned]:
+def requests_of(row: Row) -> Iterator[PlannedRequest]:
     """Return the requests of a connection (a row of SCHEMA), in order. Each is made when the iterator reaches it."""
     timeouts = draw_timeouts(row)
     times = _closed(row, timeouts) if row["process"] is None else zip(timeouts, _open(row), strict=False)
     for number, (timeout_ms, intended_us) in enumerate(times):
-        yield Planned(number, row["first_correlation_id"] + number, timeout_ms, intended_us)
+        yield PlannedRequest(number, row["first_correlation_id"] + number, timeout_ms, intended_us)
 
 
 def draw_timeouts(row: Row) -> Iterator[int]:

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
-from fakebroker_load.spark.clocks import Offset, TaskClock
+from fakebroker_load.spark.clocks import ClockOffset, TaskClock
 
 MAX_DATAGRAM_BYTES = 512
 POLL_S = 0.2
@@ -88,7 +88,7 @@ class ProgressListener:
         else:
             _, task, host, before, after, late_ms = message
             self.machine_late_ms[int(task)] = late_ms
-            self.clocks[int(task)] = TaskClock(int(task), str(host), Offset(*before), Offset(*after))
+            self.clocks[int(task)] = TaskClock(int(task), str(host), ClockOffset(*before), ClockOffset(*after))
             answer = ["clock", int(task)]
         self._socket.sendto(json.dumps(answer).encode(), sender)
 

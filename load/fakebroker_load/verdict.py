@@ -18,14 +18,14 @@ from pyspark.sql import DataFrame, Row, SparkSession
 
 from fakebroker.protocol.error_code import kafka_name
 from fakebroker_load.judging.by_journal import CLOCKS
-from fakebroker_load.judging.findings import NOT_MEASURED, Finding, finding_of
+from fakebroker_load.judging.findings import NOT_MEASURED, VerdictFinding, finding_of
 from fakebroker_load.judging.group_verdict import NO_TIMES, GroupVerdict, Percentiles
 from fakebroker_load.judging.groups import amiss_in_groups
 from fakebroker_load.judging.limits import held_to_limits
 from fakebroker_load.judging.percentiles import Key, percentiles_of, sketched
-from fakebroker_load.judging.requests import LATE, TIMED_OUT, Log
+from fakebroker_load.judging.requests import LATE, TIMED_OUT, LogTables
 from fakebroker_load.judging.sql import LatenessLimits, limit_us
-from fakebroker_load.judging.unjudged import Unjudged, unjudged_of
+from fakebroker_load.judging.unjudged import UnjudgedRules, unjudged_of
 from fakebroker_load.judging.ways import Ways, as_far_as, ways_of
 from fakebroker_load.scenario.model import DEFAULT_LATENESS_LIMIT_MS, DEFAULT_SEND_DELAY_LIMIT_MS
 from fakebroker_load.scenario.reads import READERS
@@ -100,7 +100,7 @@ class Verdict:
     ways: tuple[Ways, ...] = ()  # by run: how it was judged
     reasons: tuple[Reason, ...] = ()  # unless ok: examples
     machine_late_ms: Mapping[str, int | None] = field(default_factory=dict)  # by run; None: unknown
-    unjudged: tuple[Unjudged, ...] = ()
+    unjudged: tuple[UnjudgedRules, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -120,7 +120,7 @@ class Verdict:
         return "Not measured" if self.finding.kind == NOT_MEASURED else "Not confirmed"
 
     @property
-    def finding(self) -> Finding:
+    def finding(self) -> VerdictFinding:
         strange = [f"records in the log that no request has sent ({self.unexplained:,})"] if self.unexplained else []
         strange += [f"events in the journal that are of no request ({self.beside:,})"] if self.beside else []
         strange += [f"partitions whose log cannot be right ({self.logs_amiss:,})"] if self.logs_amiss else []
@@ -162,7 +162,7 @@ def summarise(
     judged: DataFrame,
     runs: Sequence[dict[str, Any]],
     lateness_limit_ms: LatenessLimits = DEFAULT_LATENESS_LIMIT_MS,
-    log: Log | None = None,
+    log: LogTables | None = None,
     beside: DataFrame | None = None,
     logs: DataFrame | None = None,
 ) -> Verdict:

@@ -29,14 +29,14 @@ from fakebroker_load.plan import Row
 from fakebroker_load.scenario.reads import MEMBER, READER
 from fakebroker_load.scenario.senders import PRODUCER, RAW, TRANSFORM
 from fakebroker_load.traffic.frozen import frozen
-from fakebroker_load.traffic.members import Member
+from fakebroker_load.traffic.members import MemberDriver
 from fakebroker_load.traffic.own_delay import OwnDelay
 from fakebroker_load.traffic.producers import ProducerDriver
 from fakebroker_load.traffic.raw import RawDriver
-from fakebroker_load.traffic.readers import Reader
-from fakebroker_load.traffic.rows import Results, after_start_us, to_batch
-from fakebroker_load.traffic.transactions import Processor
-from fakebroker_load.wire.client import Exchange, Outcome
+from fakebroker_load.traffic.readers import ReaderDriver
+from fakebroker_load.traffic.rows import RowQueue, after_start_us, to_batch
+from fakebroker_load.traffic.transactions import ProcessorDriver
+from fakebroker_load.wire.client import Exchange, RequestOutcome
 
 CONNECTING_AT_ONCE = 64  # below the usual listen backlog of 128
 REPORT_EVERY_S = 0.2
@@ -67,7 +67,7 @@ def run(
 
     `run_id` is in the key of each record, which identifies it in the log (log.py). `grace_ms` is how long after its due
     time a response is still waited for. `tell_late_ms` gets the lateness that the machine caused."""
-    results = Results()
+    results = RowQueue()
     load = Load([row for batch in batches for row in batch.to_pylist()], results, run_id, agree, report, grace_ms)
     some = False
     with measuring(), in_a_thread(load.send_all, results.close):
@@ -122,7 +122,7 @@ class Load:
     """The load of one task."""
 
     def __init__(
-        self, connections: list[Row], results: Results, run_id: str, agree: Agree, report: Report, grace_ms: int
+        self, connections: list[Row], results: RowQueue, run_id: str, agree: Agree, report: Report, grace_ms: int
     ) -> None:
         self._connections = connections
         self._own_delay = OwnDelay(results.add, {row["host"] for row in connections})
@@ -172,7 +172,7 @@ class Load:
         self._sent += 1
 
     def keep(self, row: Row, exchange: Exchange) -> None:
-        self._done += exchange.outcome not in (Outcome.MISSING, Outcome.NOT_SENT)
+        self._done += exchange.outcome not in (RequestOutcome.MISSING, RequestOutcome.NOT_SENT)
         times = {
             "sent_us": after_start_us(exchange.sent_ns, self._start_ns),
             "answered_us": after_start_us(exchange.answered_ns, self._start_ns),
@@ -189,11 +189,11 @@ class Load:
         self._own_delay.hold(row | times, sent_ns, answered_ns)
 
 
-Driver = RawDriver | ProducerDriver | Processor | Reader | Member
+Driver = RawDriver | ProducerDriver | ProcessorDriver | ReaderDriver | MemberDriver
 CLIENTS: dict[str, type[Driver]] = {
     RAW: RawDriver,
     PRODUCER: ProducerDriver,
-    TRANSFORM: Processor,
-    READER: Reader,
-    MEMBER: Member,
+    TRANSFORM: ProcessorDriver,
+    READER: ReaderDriver,
+    MEMBER: MemberDriver,
 }

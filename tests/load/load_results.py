@@ -20,9 +20,9 @@ from fakebroker_load.results.folder import (
     VERDICT_FILE,
 )
 from fakebroker_load.results.manifest import columns_of, seal, write_runs
-from fakebroker_load.scenario.model import Group, Scenario
+from fakebroker_load.scenario.model import LoadScenario, RequestGroup
 
-GROUP = Group("g", "orders", -1, "NONE", connections=2, requests_per_connection=3)
+GROUP = RequestGroup("g", "orders", -1, "NONE", connections=2, requests_per_connection=3)
 MACHINE: dict[str, str | int] = {
     **dict.fromkeys(("system", "python", "java", "spark", "uvloop"), "1.0"),
     **dict.fromkeys(("cores", "usable_cores"), 2),
@@ -51,7 +51,7 @@ def result_folder(path: Path, run_id: str, files: int = 2) -> Path:
             for row, told in enumerate(rows):
                 told |= {column: values[row] for column, values in SPECIAL.get(name, {}).items()}
             pq.write_table(pa.Table.from_pylist(rows, schema=schema), path / name / f"part-{number}.parquet")
-    write_runs(path, [entry_of(run_id, Scenario("small", (GROUP,)))])
+    write_runs(path, [entry_of(run_id, LoadScenario("small", (GROUP,)))])
     told = {"run": "small", "group": "g", "requests": 6, "confirmed": 6}
     told |= {f"lateness_{name}_us": None for name in ("p50", "p99", "max")}
     (path / VERDICT_FILE).write_text(json.dumps({"ok": True, "groups": [told], "run_id": run_id}))
@@ -60,7 +60,7 @@ def result_folder(path: Path, run_id: str, files: int = 2) -> Path:
     return path
 
 
-def entry_of(run_id: str, scenario: Scenario) -> dict[str, Any]:
+def entry_of(run_id: str, scenario: LoadScenario) -> dict[str, Any]:
     """Return what run.json tells of a run that had it all."""
     return {
         "scenario": asdict(scenario),

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fakebroker_load.arrivals import Arrivals, parse_arrivals
-from fakebroker_load.scenario.model import ScenarioError
+from fakebroker_load.scenario.model import LoadScenarioError
 from fakebroker_load.scenario.reading import parse_scenario, parse_text
 
 
@@ -38,21 +38,21 @@ def test_each_process_takes_what_it_needs() -> None:
 )
 def test_what_is_wrong_is_told_with_its_group(data: Any, complaint: str) -> None:
     group = {"name": "g", "topic": "t", "acks": 1, "expect": "NONE", "arrivals": data}
-    with pytest.raises(ScenarioError, match=f"The group 'g' has arrivals.*{complaint}"):
+    with pytest.raises(LoadScenarioError, match=f"The group 'g' has arrivals.*{complaint}"):
         parse_scenario({"name": "s", "groups": [group]})
 
 
 def test_what_belongs_to_the_closed_loop_does_not_go_with_arrivals() -> None:
     group = {"name": "g", "topic": "t", "acks": 1, "expect": "NONE", "pipelined": 5}
     arrivals = {"process": "constant", "rate": 1}
-    with pytest.raises(ScenarioError, match="neither pause_ms, ramp_ms nor pipelined"):
+    with pytest.raises(LoadScenarioError, match="neither pause_ms, ramp_ms nor pipelined"):
         parse_scenario({"name": "s", "groups": [group | {"arrivals": arrivals}]})
 
 
 def test_a_trace_that_does_not_exist_is_found_when_the_scenario_is_read() -> None:
     text = "name: s\ngroups:\n  - name: g\n    topic: t\n    acks: -1\n    expect: NONE\n    arrivals:\n"
     text += "      process: trace\n      file: nowhere.txt\n"
-    with pytest.raises(ScenarioError) as raised:
+    with pytest.raises(LoadScenarioError) as raised:
         parse_text(text, "s.yaml")
     assert str(raised.value) == (
         "s.yaml:9: The group 'g' has arrivals from the trace file 'nowhere.txt', which cannot be read: "

@@ -27,7 +27,7 @@ from fakebroker_load.cli import main, parse_bootstrap
 from fakebroker_load.java import JavaNotFound
 from fakebroker_load.results.folder import MANIFEST_FILE, PARQUET
 from fakebroker_load.results.manifest import seal
-from fakebroker_load.spark.cluster import Cluster
+from fakebroker_load.spark.cluster import SparkCluster
 from fakebroker_load.traffic.rows import RESULT_SCHEMA
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -192,7 +192,7 @@ def test_a_relative_folder_is_the_same_for_executors(
     """Executors have another working directory."""
     seen: list[Path | None] = []
 
-    def looked_at(cluster: Cluster, console: Console, shared: Path | None, rows: int = 0) -> NoReturn:
+    def looked_at(cluster: SparkCluster, console: Console, shared: Path | None, rows: int = 0) -> NoReturn:
         seen.append(shared)
         raise JavaNotFound("none")
 

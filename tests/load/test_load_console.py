@@ -8,7 +8,7 @@ from rich.console import Console
 
 from fakebroker_load.console import print_verdict, progress_bar
 from fakebroker_load.judging.group_verdict import GroupVerdict
-from fakebroker_load.judging.unjudged import Unjudged
+from fakebroker_load.judging.unjudged import UnjudgedRules
 from fakebroker_load.judging.ways import Ways
 from fakebroker_load.verdict import Verdict
 
@@ -43,7 +43,9 @@ BAD = GroupVerdict(
 )
 
 
-def printed(width: int, *groups: GroupVerdict, ways: tuple[Ways, ...] = (), unjudged: tuple[Unjudged, ...] = ()) -> str:
+def printed(
+    width: int, *groups: GroupVerdict, ways: tuple[Ways, ...] = (), unjudged: tuple[UnjudgedRules, ...] = ()
+) -> str:
     console = Console(file=io.StringIO(), width=width, highlight=False)
     print_verdict(console, Verdict(groups, 500, ways=ways, unjudged=unjudged))
     assert isinstance(console.file, io.StringIO)
@@ -80,7 +82,7 @@ def test_what_is_wrong_stands_below(width: int) -> None:
 
 
 def test_what_was_not_judged_is_told_and_the_headline_says_how_far_it_goes() -> None:
-    unjudged = Unjudged("frozen", "there is no journal", ("a", "b", "c", "d"))
+    unjudged = UnjudgedRules("frozen", "there is no journal", ("a", "b", "c", "d"))
     text = printed(140, GOOD, ways=(Ways("frozen", True),), unjudged=(unjudged,))
     assert 'frozen: not judged, since there is no journal: "a", "b", "c" and 1 more.' in text
     assert "Confirmed, as far as the answers and the log tell: 5,000 of 5,000 requests" in text

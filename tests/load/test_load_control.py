@@ -12,7 +12,7 @@ import pytest
 from support.controlled import Controlled
 from support.ports import free_ports
 
-from fakebroker_load.control import ControlError, check_control, resume_followers
+from fakebroker_load.control import ControlCallError, check_control, resume_followers
 
 
 @contextmanager
@@ -49,13 +49,13 @@ def test_each_topic_goes_on() -> None:
 
 
 def test_a_control_that_refuses() -> None:
-    with control(404) as (url, _), pytest.raises(ControlError, match=r"followers of a cannot be resumed .*404"):
+    with control(404) as (url, _), pytest.raises(ControlCallError, match=r"followers of a cannot be resumed .*404"):
         resume_followers(url, ["a"])
 
 
 def test_a_control_that_is_not_there() -> None:
     for url in ("nonsense", "file:///etc/hostname#", f"http://127.0.0.1:{free_ports(1)}"):
-        with pytest.raises(ControlError, match=f"--control {url}: it does not answer"):
+        with pytest.raises(ControlCallError, match=f"--control {url}: it does not answer"):
             check_control(url)
 
 
@@ -65,7 +65,7 @@ def test_a_control_that_is_there() -> None:
         controlled.kafka.followers.freeze("a")
         check_control(controlled.control.url, "secret")
         resume_followers(controlled.control.url, ["a"], "secret")
-        with pytest.raises(ControlError, match="401"):
+        with pytest.raises(ControlCallError, match="401"):
             check_control(controlled.control.url)
         assert {each["behaviour"] for each in controlled.get("/v1/topics/a")["partitions"][0]["followers"]} == {
             "instant"

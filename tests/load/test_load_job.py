@@ -16,14 +16,14 @@ from fakebroker_load.job import acted_late_ms, run_scenario
 from fakebroker_load.judging.requests import judge
 from fakebroker_load.progress import ProgressListener, ProgressSender
 from fakebroker_load.results.folder import PARQUET, clear, read_runs
-from fakebroker_load.scenario.model import Group, Scenario, ScenarioError
+from fakebroker_load.scenario.model import LoadScenario, LoadScenarioError, RequestGroup
 from fakebroker_load.traffic.rows import RESULT_SCHEMA
 from fakebroker_load.verdict import summarise
 
-SCENARIO = Scenario(
+SCENARIO = LoadScenario(
     "small",
     (
-        Group(
+        RequestGroup(
             "waiting",
             "t",
             -1,
@@ -34,8 +34,8 @@ SCENARIO = Scenario(
             requests_per_connection=3,
             timeout_ms=(20, 60),
         ),
-        Group("silent", "t", 0, "no answer", partitions=2, connections=2, requests_per_connection=3),
-        Group("leader only", "t", 1, "NONE", partitions=2, connections=2, requests_per_connection=3),
+        RequestGroup("silent", "t", 0, "no answer", partitions=2, connections=2, requests_per_connection=3),
+        RequestGroup("leader only", "t", 1, "NONE", partitions=2, connections=2, requests_per_connection=3),
     ),
 )
 
@@ -54,10 +54,10 @@ def test_a_run_that_goes_well_and_one_that_does_not(spark: SparkSession, tmp_pat
             read_back=False,
             on_progress=lambda sent, done: seen.append((sent, done)),
         )
-        with pytest.raises(ScenarioError, match="already holds a run"):
+        with pytest.raises(LoadScenarioError, match="already holds a run"):
             run_scenario(spark, SCENARIO, place, tmp_path, seed=5, read_back=False)
         broker.behave = healthy
-        second = Scenario("healed", SCENARIO.groups)
+        second = LoadScenario("healed", SCENARIO.groups)
         run_scenario(spark, second, place, tmp_path, seed=5, read_back=False)
     requests = spark.read.parquet(str(tmp_path / PARQUET))
     assert requests.columns == RESULT_SCHEMA.names

@@ -20,7 +20,7 @@ from kio.static.primitive import TZAware, i32, i32Timedelta, i64
 from fakebroker.protocol.errors import ProtocolError
 from fakebroker.protocol.messages import encode_response
 from fakebroker_load.wire import messages
-from fakebroker_load.wire.messages import AnswerReader, ProduceAnswer, decode_produce
+from fakebroker_load.wire.messages import AnswerReader, ProduceResult, decode_produce
 
 
 def frame(
@@ -74,7 +74,7 @@ def test_an_answer_tells_when_its_record_was_appended() -> None:
     answer = frame("t", 5, ErrorCode.none, 12, appended=at).replace(
         ms.to_bytes(8, "big"), (ms + 678).to_bytes(8, "big")
     )
-    assert AnswerReader("t", 5).read(answer) == ProduceAnswer("t", 5, 0, 12, append_ms=ms + 678)
+    assert AnswerReader("t", 5).read(answer) == ProduceResult("t", 5, 0, 12, append_ms=ms + 678)
 
 
 @pytest.mark.parametrize(
@@ -92,13 +92,13 @@ def test_an_answer_that_contradicts_itself_is_none(answer: bytes) -> None:
 
 
 def test_the_usual_answer_is_not_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(answer: bytes) -> ProduceAnswer:
+    def refuse(answer: bytes) -> ProduceResult:
         raise AssertionError("decoded")
 
     monkeypatch.setattr(messages, "decode_produce", refuse)
     for topic in ("t", "a" * 126, "a" * 127, "a" * 249):
         answer = frame(topic, 5, ErrorCode.request_timed_out, 12, throttle_ms=3)
-        assert AnswerReader(topic, 5).read(answer) == ProduceAnswer(topic, 5, 7, 12, 3)
+        assert AnswerReader(topic, 5).read(answer) == ProduceResult(topic, 5, 7, 12, 3)
     with pytest.raises(AssertionError, match="decoded"):
         AnswerReader("t", 6).read(frame("t", 5, ErrorCode.none, 12))
 

@@ -8,11 +8,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from fakebroker_load.arrivals import Arrivals
-from fakebroker_load.plan import MAX_UNANSWERED, Planned, Row, plan_connections, requests_of, to_frame
-from fakebroker_load.scenario.model import Group, Scenario, ScenarioError
+from fakebroker_load.plan import MAX_UNANSWERED, PlannedRequest, Row, plan_connections, requests_of, to_frame
+from fakebroker_load.scenario.model import LoadScenario, LoadScenarioError, RequestGroup
 
 LEADERS = {("t", 0): ("one", 9092), ("t", 1): ("two", 9093), ("u", 0): ("one", 9092)}
-WAITING = Group(
+WAITING = RequestGroup(
     "waiting",
     "t",
     -1,
@@ -23,21 +23,21 @@ WAITING = Group(
     requests_per_connection=3,
     timeout_ms=(50, 90),
 )
-SILENT = Group("silent", "u", 0, "no answer", connections=2, requests_per_connection=4, pause_ms=10, ramp_ms=100)
-SCENARIO = Scenario("s", (WAITING, SILENT))
+SILENT = RequestGroup("silent", "u", 0, "no answer", connections=2, requests_per_connection=4, pause_ms=10, ramp_ms=100)
+SCENARIO = LoadScenario("s", (WAITING, SILENT))
 
 
-def connections(*groups: Group, seed: int = 1) -> list[Row]:
-    rows: list[Row] = plan_connections(Scenario("s", groups), LEADERS, seed).to_pylist()
+def connections(*groups: RequestGroup, seed: int = 1) -> list[Row]:
+    rows: list[Row] = plan_connections(LoadScenario("s", groups), LEADERS, seed).to_pylist()
     return rows
 
 
-def planned(group: Group, seed: int = 1) -> list[list[Planned]]:
+def planned(group: RequestGroup, seed: int = 1) -> list[list[PlannedRequest]]:
     """Return the requests of each connection of a group that is alone."""
     return [list(requests_of(row)) for row in connections(group, seed=seed)]
 
 
-def intended(group: Group) -> list[list[int]]:
+def intended(group: RequestGroup) -> list[list[int]]:
     return [[request.intended_us for request in requests] for requests in planned(group)]
 
 
@@ -70,14 +70,14 @@ def test_the_same_seed_plans_the_same_and_another_seed_does_not() -> None:
 
 
 def test_timeouts_are_drawn_from_the_whole_range_and_do_not_depend_on_other_groups() -> None:
-    wide = Group("w", "t", -1, "NONE", requests_per_connection=2_000, timeout_ms=(50, 60))
+    wide = RequestGroup("w", "t", -1, "NONE", requests_per_connection=2_000, timeout_ms=(50, 60))
     [alone] = planned(wide, seed=3)
     assert {request.timeout_ms for request in alone} == set(range(50, 61))
     *_, beside = connections(WAITING, wide, seed=3)
     assert [request.timeout_ms for request in requests_of(beside)] == [request.timeout_ms for request in alone]
 
 
-def of_timeouts(group: Group, timeouts_ms: list[int]) -> list[tuple[int, int]]:
+def of_timeouts(group: RequestGroup, timeouts_ms: list[int]) -> list[tuple[int, int]]:
     """Return (timeout, intended time in ms) of each request of the one connection with these timeouts."""
     [row] = connections(replace(group, requests_per_connection=len(timeouts_ms)))
     from fakebroker_load.plan import _closed
@@ -86,18 +86,18 @@ def of_timeouts(group: Group, timeouts_ms: list[int]) -> list[tuple[int, int]]:
 
 
 def test_a_request_is_intended_when_the_answer_before_it_is_due() -> None:
-    group = Group("g", "t", -1, "REQUEST_TIMED_OUT", True, pause_ms=5)
+    group = RequestGroup("g", "t", -1, "REQUEST_TIMED_OUT", True, pause_ms=5)
     assert of_timeouts(group, [100, 200, 300]) == [(100, 0), (200, 105), (300, 310)]
 
 
 def test_pipelined_requests_are_intended_when_there_is_room() -> None:
-    group = Group("g", "t", -1, "REQUEST_TIMED_OUT", True, pipelined=2)
+    group = RequestGroup("g", "t", -1, "REQUEST_TIMED_OUT", True, pipelined=2)
     # Due at 100, 300 and 600: one is handled after the other. The third finds room when the first is answered.
     assert of_timeouts(group, [100, 200, 300, 50]) == [(100, 0), (200, 0), (300, 100), (50, 300)]
 
 
 def test_an_answer_that_does_not_wait_takes_no_time() -> None:
-    group = Group("g", "t", 1, "NONE", pause_ms=20)
+    group = RequestGroup("g", "t", 1, "NONE", pause_ms=20)
     assert of_timeouts(group, [100, 100, 100]) == [(100, 0), (100, 20), (100, 40)]
 
 
@@ -106,15 +106,15 @@ def test_the_first_requests_are_spread_over_the_ramp() -> None:
 
 
 def test_requests_are_made_one_at_a_time() -> None:
-    endless = Group("g", "t", 1, "NONE", requests_per_connection=500_000_000, pause_ms=1)
+    endless = RequestGroup("g", "t", 1, "NONE", requests_per_connection=500_000_000, pause_ms=1)
     [row] = connections(endless)
     assert [request.intended_us for request in islice(requests_of(row), 3)] == [0, 1_000, 2_000]
 
 
-OPEN = Group("open", "t", 1, "NONE", connections=2, requests_per_connection=4)
+OPEN = RequestGroup("open", "t", 1, "NONE", connections=2, requests_per_connection=4)
 
 
-def arriving(arrivals: Arrivals, **more: int) -> Group:
+def arriving(arrivals: Arrivals, **more: int) -> RequestGroup:
     return replace(OPEN, arrivals=arrivals, **more)  # type: ignore[arg-type]
 
 
@@ -161,7 +161,7 @@ def test_a_trace_that_cannot_be_used_is_told(tmp_path: Path, text: str | None, c
     trace = tmp_path / "trace"
     if text is not None:
         trace.write_text(text)
-    with pytest.raises(ScenarioError, match=complaint):
+    with pytest.raises(LoadScenarioError, match=complaint):
         connections(arriving(Arrivals("trace", file=str(trace))))
 
 
@@ -175,12 +175,12 @@ def test_connections_are_dealt_evenly(spark: SparkSession) -> None:
 
 def test_a_group_begins_when_it_is_told() -> None:
     assert intended(replace(SILENT, start_ms=2_000)) == [[2_000_000 + each for each in row] for row in intended(SILENT)]
-    poisson = Group("open", "t", 1, "NONE", requests_per_connection=20, arrivals=Arrivals("poisson", rate=100))
+    poisson = RequestGroup("open", "t", 1, "NONE", requests_per_connection=20, arrivals=Arrivals("poisson", rate=100))
     later = intended(replace(poisson, start_ms=500))
     assert later == [[500_000 + each for each in row] for row in intended(poisson)]
 
 
 def test_the_next_request_comes_behind_what_is_due() -> None:
-    group = Group("due", "t", -1, "NONE", requests_per_connection=3, pause_ms=10, due_ms=(300, 500))
+    group = RequestGroup("due", "t", -1, "NONE", requests_per_connection=3, pause_ms=10, due_ms=(300, 500))
     assert intended(group) == [[0, 510_000, 520_000]]
     assert {(row["due_low_us"], row["due_high_us"]) for row in connections(group)} == {(300_000, 500_000)}

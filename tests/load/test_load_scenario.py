@@ -6,7 +6,7 @@ import jsonschema
 import pytest
 import yaml
 
-from fakebroker_load.scenario.model import Group, Scenario, ScenarioError
+from fakebroker_load.scenario.model import LoadScenario, LoadScenarioError, RequestGroup
 from fakebroker_load.scenario.reading import FOLDER, bundled, load_scenario, parse_scenario, parse_text
 from fakebroker_load.scenario.schema import json_schema
 
@@ -35,32 +35,32 @@ def test_a_scenario_is_read_from_a_file(tmp_path: Path) -> None:
     file = tmp_path / "s.yaml"
     file.write_text("name: mine\ngroups:\n  - {name: g, topic: t, acks: 0, expect: no answer, timeout_ms: 5}\n")
     scenario = load_scenario(str(file))
-    assert scenario == Scenario("mine", (Group("g", "t", 0, "no answer", timeout_ms=(5, 5)),))
+    assert scenario == LoadScenario("mine", (RequestGroup("g", "t", 0, "no answer", timeout_ms=(5, 5)),))
     assert scenario.groups[0].expected_error() is None
 
 
 def test_a_group_knows_its_error_code() -> None:
-    assert Group("g", "t", -1, "REQUEST_TIMED_OUT").expected_error() == 7
-    assert Group("g", "t", -1, "NONE").expected_error() == 0
+    assert RequestGroup("g", "t", -1, "REQUEST_TIMED_OUT").expected_error() == 7
+    assert RequestGroup("g", "t", -1, "NONE").expected_error() == 0
 
 
 def test_a_group_knows_what_else_is_right() -> None:
-    assert Group("g", "t", -1, "NONE").right_answers() == []
-    assert Group("g", "t", 0, "no answer").right_answers() == []
-    assert Group("g", "t", -1, "NONE", also={"NOT_LEADER_OR_FOLLOWER": 5, "closed": 1}).right_answers() == [
+    assert RequestGroup("g", "t", -1, "NONE").right_answers() == []
+    assert RequestGroup("g", "t", 0, "no answer").right_answers() == []
+    assert RequestGroup("g", "t", -1, "NONE", also={"NOT_LEADER_OR_FOLLOWER": 5, "closed": 1}).right_answers() == [
         "6",
         "closed",
     ]
-    unknown = Group("g", "t", -1, "unknown")
+    unknown = RequestGroup("g", "t", -1, "unknown")
     assert (unknown.expected_error(), unknown.right_answers()) == (None, ["no answer", "closed", "expired in flight"])
 
 
 def test_topics_with_followers() -> None:
-    groups = (Group("g", "t", 1, "NONE"), Group("h", "u", 1, "NONE"))
-    assert Scenario("s", groups).replicated == []
-    assert Scenario("s", groups, brokers=3).replicated == ["t", "u"]
-    assert Scenario("s", groups, brokers=3, assignments={"t": [[1]]}).replicated == ["u"]
-    assert Scenario("s", groups, assignments={"t": [[1, 2]]}).replicated == ["t"]
+    groups = (RequestGroup("g", "t", 1, "NONE"), RequestGroup("h", "u", 1, "NONE"))
+    assert LoadScenario("s", groups).replicated == []
+    assert LoadScenario("s", groups, brokers=3).replicated == ["t", "u"]
+    assert LoadScenario("s", groups, brokers=3, assignments={"t": [[1]]}).replicated == ["u"]
+    assert LoadScenario("s", groups, assignments={"t": [[1, 2]]}).replicated == ["t"]
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_topics_with_followers() -> None:
     ],
 )
 def test_a_group_that_makes_no_sense_is_one_sentence(change: dict[str, object], sentence: str) -> None:
-    with pytest.raises(ScenarioError, match=sentence) as caught:
+    with pytest.raises(LoadScenarioError, match=sentence) as caught:
         parse_scenario({"name": "s", "groups": [GROUP | change]})
     assert "\n" not in str(caught.value)
 
@@ -117,7 +117,7 @@ def test_a_group_that_makes_no_sense_is_one_sentence(change: dict[str, object], 
     ],
 )
 def test_a_scenario_that_makes_no_sense_is_refused(data: dict[str, object]) -> None:
-    with pytest.raises(ScenarioError):
+    with pytest.raises(LoadScenarioError):
         parse_scenario(data)
 
 
@@ -127,17 +127,17 @@ def test_a_scenario_says_how_late_it_may_be_sent() -> None:
 
 
 def test_files_that_are_no_scenario(tmp_path: Path) -> None:
-    with pytest.raises(ScenarioError, match=r"neither a file nor one of .*frozen, group-churn, healthy"):
+    with pytest.raises(LoadScenarioError, match=r"neither a file nor one of .*frozen, group-churn, healthy"):
         load_scenario("nope")
     old = tmp_path / "old.toml"
     old.write_text('name = "mine"')
-    with pytest.raises(ScenarioError, match="is TOML; scenarios are YAML now"):
+    with pytest.raises(LoadScenarioError, match="is TOML; scenarios are YAML now"):
         load_scenario(str(old))
     bad = tmp_path / "bad.yaml"
     bad.write_text("name: s\n]")
-    with pytest.raises(ScenarioError, match=r"bad\.yaml:2: this is not valid YAML"):
+    with pytest.raises(LoadScenarioError, match=r"bad\.yaml:2: this is not valid YAML"):
         load_scenario(str(bad))
-    with pytest.raises(ScenarioError, match="cannot be read"):
+    with pytest.raises(LoadScenarioError, match="cannot be read"):
         load_scenario(str(tmp_path))
 
 
@@ -159,7 +159,7 @@ def test_files_that_are_no_scenario(tmp_path: Path) -> None:
     ],
 )
 def test_a_slip_is_told_with_file_line_and_key(text: str, sentence: str) -> None:
-    with pytest.raises(ScenarioError, match=sentence) as caught:
+    with pytest.raises(LoadScenarioError, match=sentence) as caught:
         parse_text(text, "f")
     assert "\n" not in str(caught.value)
 

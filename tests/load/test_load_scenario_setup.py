@@ -14,8 +14,8 @@ from pyspark.sql import SparkSession
 from support.serving import Serving
 
 from fakebroker_load.cli import main
-from fakebroker_load.control import ControlError
-from fakebroker_load.scenario.model import Group, Scenario, ScenarioError
+from fakebroker_load.control import ControlCallError
+from fakebroker_load.scenario.model import LoadScenario, LoadScenarioError, RequestGroup
 from fakebroker_load.scenario.reading import bundled, load_scenario, parse_text
 from fakebroker_load.scenario.setup import prepared
 
@@ -47,9 +47,9 @@ groups:
 """
 LATE = ("--lateness-limit-ms", "600000")  # a busy machine may be late, and this is not about that
 SHORT_SESSIONS = ("group.min.session.timeout.ms=1000", "group.initial.rebalance.delay.ms=0")
-SCENARIO = Scenario(
+SCENARIO = LoadScenario(
     "s",
-    (Group("g", "orders", 1, "NONE", partitions=2),),
+    (RequestGroup("g", "orders", 1, "NONE", partitions=2),),
     brokers=2,
     configs={"orders": {"min.insync.replicas": 2}},
     followers=({"topic": "orders", "behaviour": "frozen"},),
@@ -93,7 +93,7 @@ def test_topics_may_be_kept() -> None:
 def test_a_topic_that_cannot_be_deleted_is_told_and_the_run_goes_on(capsys: pytest.CaptureFixture[str]) -> None:
     def ask(method: str, path: str, body: Mapping[str, Any] | None) -> Any:
         if method == "DELETE":
-            raise ControlError("it is gone.")
+            raise ControlCallError("it is gone.")
         return {"brokers": [1, 2]}
 
     with prepared(ask, SCENARIO, "id"):
@@ -102,15 +102,15 @@ def test_a_topic_that_cannot_be_deleted_is_told_and_the_run_goes_on(capsys: pyte
 
 
 def test_too_few_brokers() -> None:
-    scenario = Scenario("s", SCENARIO.groups, brokers=3)
+    scenario = LoadScenario("s", SCENARIO.groups, brokers=3)
     with (
-        pytest.raises(ScenarioError, match="needs 3 brokers, and the cluster has 2"),
+        pytest.raises(LoadScenarioError, match="needs 3 brokers, and the cluster has 2"),
         prepared(Asked(), scenario, "id"),
     ):
         pass
 
 
-def clients_of(scenarios: Iterable[Scenario]) -> set[str]:
+def clients_of(scenarios: Iterable[LoadScenario]) -> set[str]:
     return {group.client for scenario in scenarios for group in scenario.groups}
 
 

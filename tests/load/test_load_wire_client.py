@@ -18,16 +18,16 @@ from support.watchdog import LIMIT_S, run
 from fakebroker.protocol.record_batch import Record, encode_batch
 from fakebroker_load.wire.client import (
     SILENT_AT_ONCE,
-    Connection,
+    ClientConnection,
     Exchange,
-    Outcome,
+    RequestOutcome,
     WireError,
     connect,
     drive,
     find_leaders,
     sleep_until,
 )
-from fakebroker_load.wire.messages import ProduceAnswer, decode_produce, encode_produce
+from fakebroker_load.wire.messages import ProduceResult, decode_produce, encode_produce
 
 GRACE_MS = 150  # where an answer is missing
 PATIENCE_MS = 60_000  # where all answers come
@@ -86,7 +86,7 @@ def test_answers_are_noted_with_their_times() -> None:
             assert exchange.answer is not None
             assert before_ns <= exchange.sent_ns  # one at a time
             assert exchange.answered_ns - exchange.sent_ns >= 20_000_000
-            assert decode_produce(exchange.answer) == ProduceAnswer("t", 0, 7, number)
+            assert decode_produce(exchange.answer) == ProduceResult("t", 0, 7, number)
             before_ns = exchange.answered_ns
 
     run_on_both_loops(main)
@@ -249,7 +249,9 @@ def test_sleep_ends_after_its_target_and_not_before() -> None:
 
 
 def test_outcomes_are_told_apart() -> None:
-    assert list(Outcome.__members__) == [outcome.name for outcome in Outcome]  # no two of them have the same words
+    assert list(RequestOutcome.__members__) == [
+        outcome.name for outcome in RequestOutcome
+    ]  # no two of them have the same words
 
 
 def test_silence_is_proved_from_time_to_time_and_each_end_is_told_once() -> None:
@@ -301,7 +303,7 @@ def test_a_response_that_arrived_while_the_load_was_paused_counts(monkeypatch: p
     looks = count(1)
 
     async def main() -> Exchange:
-        connection = Connection()
+        connection = ClientConnection()
         connection._transport = Mock()
         asked = Exchange(correlation_id=7, request=b"", wants_answer=True, timeout_ms=timeout_ms, intended_ns=0)
         monkeypatch.setattr("time.monotonic_ns", lambda: sent_ns)
@@ -317,4 +319,4 @@ def test_a_response_that_arrived_while_the_load_was_paused_counts(monkeypatch: p
         assert await connection.room(1, grace_ms)
         return asked
 
-    assert run(main()).outcome == Outcome.ANSWERED
+    assert run(main()).outcome == RequestOutcome.ANSWERED

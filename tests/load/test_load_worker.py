@@ -10,13 +10,13 @@ from load_stub import Answer, Behave, Produce, frozen, healthy, stub_broker_thre
 
 from fakebroker_load.arrivals import Arrivals
 from fakebroker_load.plan import plan_connections
-from fakebroker_load.scenario.model import Group, Scenario
+from fakebroker_load.scenario.model import LoadScenario, RequestGroup
 from fakebroker_load.traffic.rows import RESULT_SCHEMA, ROWS_AT_ONCE
 from fakebroker_load.worker import run
 
 GRACE_MS = 60_000  # every request here gets its answer
 
-WAITING = Group(
+WAITING = RequestGroup(
     "waiting",
     "t",
     -1,
@@ -27,11 +27,11 @@ WAITING = Group(
     requests_per_connection=2,
     timeout_ms=(10, 40),
 )
-SILENT = Group("silent", "t", 0, "no answer", connections=2, requests_per_connection=3)
-SCENARIO = Scenario("s", (WAITING, SILENT))
+SILENT = RequestGroup("silent", "t", 0, "no answer", connections=2, requests_per_connection=3)
+SCENARIO = LoadScenario("s", (WAITING, SILENT))
 
 
-def results(behave: Behave, scenario: Scenario = SCENARIO, **options: Any) -> list[dict[str, Any]]:
+def results(behave: Behave, scenario: LoadScenario = SCENARIO, **options: Any) -> list[dict[str, Any]]:
     with stub_broker_thread(behave) as broker:
         place = ("127.0.0.1", broker.port)
         plan = plan_connections(scenario, {("t", 0): place, ("t", 1): place}, seed=1)
@@ -85,7 +85,7 @@ def test_progress_ends_with_everything_counted() -> None:
     ids=["about another partition", "undecodable"],
 )
 def test_an_answer_that_is_not_one_is_garbled(answer: Answer) -> None:
-    one = Scenario("s", (Group("g", "t", 1, "NONE"),))
+    one = LoadScenario("s", (RequestGroup("g", "t", 1, "NONE"),))
     (row,) = results(lambda request: answer, one)
     assert row["outcome"] == "garbled"
     assert row["error_code"] in (None, 0)
@@ -107,7 +107,7 @@ def test_the_record_is_as_big_as_planned() -> None:
         sizes.append(request)
         return Answer()
 
-    big = Scenario("s", (Group("g", "t", 1, "NONE", record_bytes=50_000),))
+    big = LoadScenario("s", (RequestGroup("g", "t", 1, "NONE", record_bytes=50_000),))
     (row,) = results(note, big)
     assert row["outcome"] == "answered"
     assert len(sizes) == 1
@@ -121,7 +121,7 @@ def test_no_plan_no_rows() -> None:
 def test_rows_leave_while_the_load_runs_and_no_request_is_made_before_its_turn() -> None:
     """The first rows are there before most requests are made."""
     count = 3 * ROWS_AT_ONCE
-    many = Scenario("s", (Group("g", "t", 1, "NONE", requests_per_connection=count),))
+    many = LoadScenario("s", (RequestGroup("g", "t", 1, "NONE", requests_per_connection=count),))
     seen: list[Produce] = []
 
     def note(request: Produce) -> Answer:
@@ -139,14 +139,14 @@ def test_rows_leave_while_the_load_runs_and_no_request_is_made_before_its_turn()
 
 def test_open_arrivals_do_not_wait_for_answers() -> None:
     """A slow broker gets requests at the same rate; a closed loop would need 20 times as long."""
-    slow = Group("g", "t", 1, "NONE", requests_per_connection=20, arrivals=Arrivals("constant", rate=1_000))
+    slow = RequestGroup("g", "t", 1, "NONE", requests_per_connection=20, arrivals=Arrivals("constant", rate=1_000))
     started = []
 
     def answer(request: Produce) -> Answer:
         started.append(request)
         return Answer(after_ms=20)
 
-    rows = results(answer, Scenario("s", (slow,)))
+    rows = results(answer, LoadScenario("s", (slow,)))
     assert [row["intended_us"] for row in rows] == [number * 1_000 for number in range(20)]
     assert {row["outcome"] for row in rows} == {"answered"}
     assert all(

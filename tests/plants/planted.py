@@ -34,7 +34,7 @@ from fakebroker_load.readback import followers
 from fakebroker_load.readback.parts import read_parts
 from fakebroker_load.results.folder import JOURNAL_PARQUET, LOG_PARQUET, PARQUET, PARTS_PARQUET, RUN_FILE, read_runs
 from fakebroker_load.results.manifest import write_runs
-from fakebroker_load.scenario.model import Group, Scenario
+from fakebroker_load.scenario.model import LoadScenario, RequestGroup
 from fakebroker_load.traffic.rows import RESULT_SCHEMA
 from fakebroker_load.wire.messages import CLIENT_ID
 
@@ -70,10 +70,10 @@ class Lie(NamedTuple):
     per_transaction: int = 0  # records are made of others in transactions, and every second one is aborted
 
 
-def scenario(name: str, lie: Lie) -> Scenario:
+def scenario(name: str, lie: Lie) -> LoadScenario:
     if lie.per_transaction:
         each = lie.each * CONNECTIONS // PARTITIONS
-        source = Group(SOURCE, SOURCE, -1, ANSWERED, False, None, PARTITIONS, PARTITIONS, each)
+        source = RequestGroup(SOURCE, SOURCE, -1, ANSWERED, False, None, PARTITIONS, PARTITIONS, each)
         transform = replace(
             source,
             name="g",
@@ -84,8 +84,8 @@ def scenario(name: str, lie: Lie) -> Scenario:
             per_transaction=lie.per_transaction,
             fail_every=2,
         )
-        return Scenario(name, (transform, source))
-    group = Group(
+        return LoadScenario(name, (transform, source))
+    group = RequestGroup(
         "g",
         lies.TOPIC,
         lie.acks,
@@ -105,8 +105,8 @@ def scenario(name: str, lie: Lie) -> Scenario:
             records_per_batch=2,
             transaction=lie.transaction,
         )
-        return Scenario(name, (wide,))
-    readers = Group(
+        return LoadScenario(name, (wide,))
+    readers = RequestGroup(
         READERS,
         lies.TOPIC,
         -1,
@@ -120,8 +120,8 @@ def scenario(name: str, lie: Lie) -> Scenario:
         members = replace(
             readers, client="member", session_ms=1_000, life_ms=(200, 400), vanish_every=3, until_ms=8_000, ramp_ms=100
         )
-        return Scenario(name, (replace(group, pause_ms=40), members))
-    return Scenario(name, (group, readers) if lie.reads else (group,))
+        return LoadScenario(name, (replace(group, pause_ms=40), members))
+    return LoadScenario(name, (group, readers) if lie.reads else (group,))
 
 
 @contextmanager

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker_load.results.folder import JOURNAL_PARQUET
-from fakebroker_load.wire.client import Outcome
+from fakebroker_load.wire.client import RequestOutcome
 from witness_mutants.rows import (
     PARTITIONS,
     READINGS,
@@ -189,7 +189,7 @@ def _another_value(kind: Kind, value: Any, others: list[Any], draw: random.Rando
     """Return another value: one of another row, another valid one, or one that occurs nowhere."""
     choices = [other for other in others if other is not None]
     if kind.field == "outcome":
-        choices += map(str, Outcome)
+        choices += map(str, RequestOutcome)
     elif kind.field.endswith(("error_code", "expected_error")):
         choices += [draw.choice([int(code) for code in ErrorCode])]
     elif pa.types.is_integer(type_of(kind.thing, kind.field)):

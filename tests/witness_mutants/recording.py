@@ -34,8 +34,8 @@ from fakebroker_load.plan import plan_connections
 from fakebroker_load.readback.parts import read_parts
 from fakebroker_load.results.folder import JOURNAL_PARQUET, LOG_PARQUET, PARQUET, PARTS_PARQUET, read_runs
 from fakebroker_load.results.manifest import write_runs
-from fakebroker_load.scenario.actions import Actor
-from fakebroker_load.scenario.model import Scenario
+from fakebroker_load.scenario.actions import ScenarioActor
+from fakebroker_load.scenario.model import LoadScenario
 from fakebroker_load.scenario.setup import prepared
 from fakebroker_load.traffic.rows import RESULT_SCHEMA
 from witness_mutants.small import small
@@ -64,7 +64,7 @@ class Recording:
 
 
 class Start:
-    """The common start of the one task, which Actor waits for."""
+    """The common start of the one task, which ScenarioActor waits for."""
 
     def __init__(self) -> None:
         self._known = threading.Event()
@@ -79,7 +79,7 @@ class Start:
         return self._ns if self._known.wait(timeout_s) else None
 
 
-def record(scenario: Scenario, folder: Path, seed: int, config: Mapping[str, Any] | None = None) -> None:
+def record(scenario: LoadScenario, folder: Path, seed: int, config: Mapping[str, Any] | None = None) -> None:
     """Run the scenario against brokers in this process, with these settings, and keep the records in the folder: all
     three, unless the journal is not whole."""
     folder.mkdir(parents=True)
@@ -96,7 +96,7 @@ def record(scenario: Scenario, folder: Path, seed: int, config: Mapping[str, Any
         connections = plan_connections(plan, metadata.leaders, seed, starts, bootstrap)
         path, broker = folder / JOURNAL_PARQUET / f"{run_id}.parquet", next(iter(metadata.leaders.values()))
         window = FileWindow(FileTap(journal, "the journal"), broker, name, path)
-        actor, start = Actor(ask, plan), Start()
+        actor, start = ScenarioActor(ask, plan), Start()
         late_ms: list[int | None] = []
         with window.open():
             with actor.acting(start.wait):

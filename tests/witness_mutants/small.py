@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from fakebroker_load.scenario.model import Group, Scenario
+from fakebroker_load.scenario.model import LoadScenario, RequestGroup
 from fakebroker_load.scenario.reading import load_scenario
 from fakebroker_load.scenario.reads import READERS
 from fakebroker_load.scenario.senders import PRODUCER, RAW, TRANSFORM
@@ -14,7 +14,7 @@ PARTITIONS = 3  # of a topic, at most
 LATE_MS = 60_000  # no honest run is late by as much, on whatever machine
 
 
-def small(name: str) -> Scenario:
+def small(name: str) -> LoadScenario:
     """Return the bundled scenario with some REQUESTS requests that take as long as all of them would."""
     whole = load_scenario(name)
     sending = [group for group in whole.groups if group.client not in READERS]
@@ -22,7 +22,7 @@ def small(name: str) -> Scenario:
     return replace(whole, groups=groups, send_delay_limit_ms=LATE_MS, lateness_limit_ms=LATE_MS)
 
 
-def _fewer(group: Group, requests: int) -> Group:
+def _fewer(group: RequestGroup, requests: int) -> RequestGroup:
     partitions = min(group.partitions, PARTITIONS * group.partitions_per_request)
     if group.client in READERS:
         return replace(group, partitions=partitions, connections=min(group.connections, partitions + 1))

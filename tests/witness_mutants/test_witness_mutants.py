@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from fakebroker_load.facts.table import ALWAYS, facts
 from fakebroker_load.journal.lines import COLUMNS
-from fakebroker_load.scenario.model import Group, Scenario
+from fakebroker_load.scenario.model import LoadScenario, RequestGroup
 from fakebroker_load.session import spark_session
 from witness_mutants.campaign import NotMeasured, judged_again, tried
 from witness_mutants.changes import CLIENT, CLOCK, JOURNAL, ROW, Kind, changes_of, draw_mutant, kinds
@@ -24,8 +24,8 @@ from witness_mutants.rows import READINGS, WITNESSES, Rows, value_of
 from witness_mutants.small import LATE_MS
 from witness_mutants.wire.conditions import WIRE
 
-EACH = Group("each", "t", 1, "NONE", partitions=2, connections=2, requests_per_connection=3)
-SCENARIO = Scenario(
+EACH = RequestGroup("each", "t", 1, "NONE", partitions=2, connections=2, requests_per_connection=3)
+SCENARIO = LoadScenario(
     "few",
     (
         replace(EACH, name="all", acks=-1, expect="REQUEST_TIMED_OUT", waits=True, timeout_ms=(20, 40)),

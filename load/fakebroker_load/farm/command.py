@@ -24,7 +24,7 @@ from fakebroker.testing.seeds import KINDS
 from fakebroker_load.console import make_console, progress_bar
 from fakebroker_load.farm.seeds import FARM_FILE, SEEDS_PARQUET, FarmSum, run_seeds
 from fakebroker_load.results.folder import ResultsError
-from fakebroker_load.spark.cluster import Cluster, ready_cluster, settings_of
+from fakebroker_load.spark.cluster import SparkCluster, ready_cluster, settings_of
 from fakebroker_load.spark.options import Conf, Master, MaxTime, Tasks, Wait, absolute
 from fakebroker_load.spark.slots import WAIT_S
 from fakebroker_load.spark.staging import Stage
@@ -58,7 +58,7 @@ def simulate(
         if name not in KINDS:
             raise typer.BadParameter(f"--kind {name!r} is no simulation; there are {', '.join(KINDS)}.")
     console = make_console()
-    cluster = Cluster(master, tasks, wait_for_slots, settings_of(spark_conf))
+    cluster = SparkCluster(master, tasks, wait_for_slots, settings_of(spark_conf))
     with stoppable(max_time), _folder(out, overwrite) as folder, ready_cluster(cluster, console, folder) as (spark, _):
         with progress_bar(console, "simulate", seeds * len(kinds), "seeds") as on_progress:
             total = run_seeds(

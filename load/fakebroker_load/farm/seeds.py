@@ -69,7 +69,7 @@ class KindSum:
 
 
 @dataclass(frozen=True)
-class Reached:
+class ReachedSituation:
     """A situation: the number of seeds that reached it, and how often in all. Both are 0 if it is known and was never
     reached."""
 
@@ -80,7 +80,7 @@ class Reached:
 
 
 @dataclass(frozen=True)
-class Broken:
+class BrokenSeed:
     """A seed that broke a rule."""
 
     kind: str
@@ -99,8 +99,8 @@ class FarmSum:
     swarm: bool
     took_s: float
     kinds: list[KindSum]
-    situations: list[Reached]
-    broken: list[Broken]
+    situations: list[ReachedSituation]
+    broken: list[BrokenSeed]
 
     @property
     def seeds(self) -> int:
@@ -209,7 +209,7 @@ def sum_up(
         most=MOST_BROKEN,
     ).collect()
     by_kind = {row["kind"]: KindSum(**row.asDict()) for row in sums}
-    times = {(row["kind"], row["situation"]): Reached(**row.asDict()) for row in reached}
+    times = {(row["kind"], row["situation"]): ReachedSituation(**row.asDict()) for row in reached}
     known = [(kind, name) for kind in kinds for name in names_of(kind)]
     more = [place for place in times if place not in known]
     named = sorted([*known, *more], key=lambda place: (kinds.index(place[0]), place not in known))
@@ -219,6 +219,6 @@ def sum_up(
         swarm,
         took_s,
         [by_kind[kind] for kind in kinds if kind in by_kind],
-        [times.get((kind, name), Reached(kind, name, 0, 0)) for kind, name in named],
-        [Broken(**row.asDict()) for row in broken],
+        [times.get((kind, name), ReachedSituation(kind, name, 0, 0)) for kind, name in named],
+        [BrokenSeed(**row.asDict()) for row in broken],
     )

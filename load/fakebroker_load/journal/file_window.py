@@ -18,8 +18,8 @@ from typing import TypeVar
 from pyspark.sql import SparkSession
 
 from fakebroker_load.journal.following import Peers
-from fakebroker_load.journal.marks import SEEN_WITHIN_S, Address, Marks
-from fakebroker_load.journal.slices import Read, Slice, connections, cut, first_gap, read_slice
+from fakebroker_load.journal.marks import SEEN_WITHIN_S, Address, JournalMarks
+from fakebroker_load.journal.slices import Slice, SliceResult, connections, cut, first_gap, read_slice
 from fakebroker_load.journal.taps import FileTap, JournalGap, Tap
 from fakebroker_load.journal.window import JournalWindow
 from fakebroker_load.spark.failures import cancelled_if_left, told
@@ -46,7 +46,7 @@ class FileWindow:
         slice_bytes: int = SLICE_BYTES,
         seen_within_s: float = SEEN_WITHIN_S,
     ) -> None:
-        self._marks = Marks(broker, tap.name)
+        self._marks = JournalMarks(broker, tap.name)
         self.found = self._marks.found(0)
         self._tap = tap
         self._run = run
@@ -99,7 +99,7 @@ class FileWindow:
                 return True
         return False
 
-    def _read(self) -> list[Read]:
+    def _read(self) -> list[SliceResult]:
         """Read all events that the run can have in the file. If a line is damaged, stop at the last line before it."""
         pieces = cut(self._tap.path, self._from, self._tap.at, self._slice_bytes)
         before = self._each(connections, pieces) if len(pieces) > 1 else []

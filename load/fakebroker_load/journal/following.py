@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from fakebroker_load.journal.lines import ConnectionClosed, ConnectionOpened, Request, Told
+from fakebroker_load.journal.lines import ConnectionClosed, ConnectionOpened, JournalEvent, Request
 from fakebroker_load.journal.taps import JournalGap
 
 MAY_GO_BACK_MS = 1
@@ -22,7 +22,7 @@ class Peers:
     def __init__(self, known: Mapping[int, str] | None = None) -> None:
         self.known = dict(known or {})
 
-    def see(self, event: Told) -> str | None:
+    def see(self, event: JournalEvent) -> str | None:
         """Take in the next event; if it is a request, return the peer of its connection."""
         match event:
             case Request():
@@ -34,7 +34,7 @@ class Peers:
         return None
 
 
-class InOrder:
+class RequestOrder:
     """The order of requests. `first_ms` and `last_ms` are the times of the first and the last request."""
 
     def __init__(self) -> None:
@@ -42,7 +42,7 @@ class InOrder:
         self.last_ms: int | None = None
         self._first_seq = 0
 
-    def see(self, seq: int, event: Told) -> None:
+    def see(self, seq: int, event: JournalEvent) -> None:
         """Take in the next event and its place. Raises JournalGap for a request that is earlier than the one before."""
         if isinstance(event, Request):
             if self.first_ms is None:
@@ -51,7 +51,7 @@ class InOrder:
                 check(self.last_ms, event.mono_ms, seq)
             self.last_ms = event.mono_ms
 
-    def check_behind(self, before: InOrder) -> None:
+    def check_behind(self, before: RequestOrder) -> None:
         """Check the first request here against the last one of `before`, as `see` does."""
         if self.first_ms is not None:
             check(before.last_ms, self.first_ms, self._first_seq)

@@ -78,14 +78,14 @@ def _struct(kind: type[E], *fields: str, **types: object) -> type[E]:
     return cast("type[E]", made)
 
 
-class PartitionAnswer(Struct, gc=False):
+class PartitionAnswerFields(Struct, gc=False):
     topic: str | None = None
     partition: int | None = None
     error: str | None = None
     base_offset: int | None = None
 
 
-_NO_PARTITION = cast("events.PartitionAnswer", PartitionAnswer())
+_NO_PARTITION = cast("events.PartitionAnswer", PartitionAnswerFields())
 _MOVED = ("mono_ms", "topic", "partition", "high_watermark", "log_end_offset")
 ConnectionOpened = _struct(events.ConnectionOpened, "connection", "peer")
 ConnectionClosed = _struct(events.ConnectionClosed, "connection")
@@ -103,7 +103,7 @@ Parked = _struct(events.Parked, "mono_ms", "request", "api", "deadline_mono_ms")
 Answer = _struct(
     events.Answer,
     *("mono_ms", "request", "connection", "outcome", "partitions"),
-    partitions=tuple[PartitionAnswer, ...],
+    partitions=tuple[PartitionAnswerFields, ...],
 )
 WatermarkMoved = _struct(events.WatermarkMoved, *_MOVED)
 LeaderChanged = _struct(events.LeaderChanged, *_MOVED, "leader_epoch")
@@ -117,11 +117,11 @@ _READ: tuple[Any, ...] = (
     *(ConnectionOpened, ConnectionClosed, Request, Produce, Append, Parked, Answer, WatermarkMoved, LeaderChanged),
     *(Throttled, Dropped, Expired, TimerFired),
 )
-Told: TypeAlias = events.Event
+JournalEvent: TypeAlias = events.Event
 """An event that is read: one of the structs, with the fields above."""
 _TAGS = {kind.__struct_config__.tag for kind in _READ}
 _ANY: Any = reduce(or_, _READ)
-_read: Callable[[bytes], Told] = Decoder(_ANY).decode
+_read: Callable[[bytes], JournalEvent] = Decoder(_ANY).decode
 
 
 class _Kind(Struct, gc=False):
@@ -131,7 +131,7 @@ class _Kind(Struct, gc=False):
 _read_kind = Decoder(_Kind).decode
 
 
-def read_event(line: bytes) -> Told | None:
+def read_event(line: bytes) -> JournalEvent | None:
     """Return the event of a line of the journal; None for a kind that is not needed. Raises msgspec.MsgspecError for a
     line that is no event."""
     try:
@@ -142,11 +142,11 @@ def read_event(line: bytes) -> Told | None:
         return None
 
 
-def event_of(content: Mapping[str, Any]) -> Told | None:
+def event_of(content: Mapping[str, Any]) -> JournalEvent | None:
     """Return the event of the control's JSON; None for a kind that is not needed. Raises msgspec.MsgspecError for what
     is no event."""
     if content.get("event") in _TAGS:
-        known: Told = convert(content, _ANY)
+        known: JournalEvent = convert(content, _ANY)
         return known
     convert(content, _Kind)
     return None
@@ -185,7 +185,7 @@ class Rows:
         self._run = run
         self._of: dict[str, list[Row]] = {kind: [] for kind in COLUMNS}
 
-    def add(self, seq: int, event: Told, peer: str | None) -> None:
+    def add(self, seq: int, event: JournalEvent, peer: str | None) -> None:
         """Add an event. If it is a request, `peer` is its peer."""
         self.added += 1
         match event:

@@ -15,8 +15,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from fakebroker_load.control import ControlError
-from fakebroker_load.journal.lines import Request, Told
+from fakebroker_load.control import ControlCallError
+from fakebroker_load.journal.lines import JournalEvent, Request
 from fakebroker_load.journal.taps import JournalGap
 from fakebroker_load.log import Asker
 from fakebroker_load.wire.client import WireError
@@ -29,7 +29,7 @@ Mark = tuple[str, int]  # our address, and the correlation id
 
 
 @dataclass(frozen=True)
-class Found:
+class JournalResult:
     """The result for a run's journal: the number of rows, or `why_not`, which ends a sentence. `ahead_us` are bounds
     for how far the broker's clock is ahead of our time.monotonic."""
 
@@ -38,7 +38,7 @@ class Found:
     ahead_us: tuple[int, int] | None = None
 
 
-class Marks:
+class JournalMarks:
     """The marks of one run. `name` is that of the journal, for the user."""
 
     def __init__(self, broker: Address, name: str) -> None:
@@ -68,7 +68,7 @@ class Marks:
         except WireError as error:
             self.gap = f"{error}"
 
-    def see(self, event: Told, peer: str | None) -> bool:
+    def see(self, event: JournalEvent, peer: str | None) -> bool:
         """Return True if the event is a mark."""
         if not isinstance(event, Request) or event.api != "ApiVersions":
             return False
@@ -84,7 +84,7 @@ class Marks:
                 do()
             except JournalGap as gap:
                 self.gap = str(gap)
-            except (ControlError, KeyError, TypeError, ValueError) as error:
+            except (ControlCallError, KeyError, TypeError, ValueError) as error:
                 self.gap = f"{self._name} fails: {error}"
 
     def await_both(
@@ -102,11 +102,11 @@ class Marks:
                 )
             sleep(POLL_S)
 
-    def found(self, rows: int) -> Found:
+    def found(self, rows: int) -> JournalResult:
         """Return the result for the journal with so many rows."""
         if self.gap is not None or not self.is_over:
-            return Found(why_not=self.gap or "the run did not get to its end")
-        return Found(rows, ahead_us=self._ahead_us())
+            return JournalResult(why_not=self.gap or "the run did not get to its end")
+        return JournalResult(rows, ahead_us=self._ahead_us())
 
     def _ahead_us(self) -> tuple[int, int]:
         """Return the bounds that both marks give. The broker's milliseconds are rounded down."""

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from msgspec import MsgspecError
 
 from fakebroker.core.journal import events
-from fakebroker_load.journal.following import InOrder, Peers
+from fakebroker_load.journal.following import Peers, RequestOrder
 from fakebroker_load.journal.lines import JOURNAL_SCHEMA, ConnectionClosed, ConnectionOpened, Rows, read_event
 from fakebroker_load.journal.taps import JournalGap, known_event
 
@@ -74,19 +74,19 @@ def connections(piece: Slice) -> list[Connected]:
 
 
 @dataclass
-class Read:
+class SliceResult:
     """The result of a slice: the number of rows, the times of its first and last request, and its problem."""
 
     rows: int = 0
-    order: InOrder = field(default_factory=InOrder)
+    order: RequestOrder = field(default_factory=RequestOrder)
     gap: str | None = None
 
 
-def read_slice(piece: Slice, before: Sequence[list[Connected]], run: str, begin: int, path: Path) -> Read:
+def read_slice(piece: Slice, before: Sequence[list[Connected]], run: str, begin: int, path: Path) -> SliceResult:
     """Write the rows of a slice to Parquet, from the event at `begin` on. Without rows there is no file. `before` has
     the events about connections of each slice. The slice's number is added to `path`. A second try writes the same
     file."""
-    read, rows, peers = Read(), Rows(run), Peers()
+    read, rows, peers = SliceResult(), Rows(run), Peers()
     for event in chain.from_iterable(before[: piece.number]):
         peers.see(event)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -124,9 +124,9 @@ def _written(writer: pq.ParquetWriter, rows: Rows, at_least: int = 1) -> int:
     return count
 
 
-def first_gap(reads: list[Read]) -> str | None:
+def first_gap(reads: list[SliceResult]) -> str | None:
     """Return the first problem of a file's slices."""
-    before = InOrder()
+    before = RequestOrder()
     for read in reads:
         try:
             read.order.check_behind(before)

@@ -16,13 +16,13 @@ from typing import Any, Protocol
 
 from msgspec import MsgspecError
 
-from fakebroker_load.journal.lines import Dropped, Told, event_of, read_event
+from fakebroker_load.journal.lines import Dropped, JournalEvent, event_of, read_event
 from fakebroker_load.scenario.actions import Ask
 
 PAGE = 200  # events: the broker needs some 5 ms for a page, and does nothing else meanwhile
 _READ_BYTES = 1 << 20
 
-Event = tuple[int, Told]  # its place, and the fields that are needed
+Event = tuple[int, JournalEvent]  # its place, and the fields that are needed
 
 
 class JournalGap(Exception):
@@ -109,7 +109,7 @@ class ControlTap:
                 return
 
 
-def known_event(line: bytes) -> Told | None:
+def known_event(line: bytes) -> JournalEvent | None:
     """Return the event of a line of a journal; None for a kind that is not needed. Raises JournalGap."""
     event = _known(read_event, line)
     if isinstance(event, Dropped):
@@ -117,7 +117,7 @@ def known_event(line: bytes) -> Told | None:
     return event
 
 
-def _known(reads: Callable[[Any], Told | None], line: bytes | dict[str, Any]) -> Told | None:
+def _known(reads: Callable[[Any], JournalEvent | None], line: bytes | dict[str, Any]) -> JournalEvent | None:
     try:
         return reads(line)
     except (MsgspecError, UnicodeDecodeError) as error:

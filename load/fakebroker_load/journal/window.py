@@ -17,9 +17,9 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from fakebroker_load.journal.following import InOrder, Peers
+from fakebroker_load.journal.following import Peers, RequestOrder
 from fakebroker_load.journal.lines import JOURNAL_SCHEMA, Rows
-from fakebroker_load.journal.marks import SEEN_WITHIN_S, Address, Marks
+from fakebroker_load.journal.marks import SEEN_WITHIN_S, Address, JournalMarks
 from fakebroker_load.journal.taps import Tap
 
 LOOK_EVERY_S = 0.25
@@ -33,14 +33,14 @@ class JournalWindow:
     """The journal of one run. `path` is the Parquet file; it is missing if `found.why_not` is set."""
 
     def __init__(self, tap: Tap, broker: Address, run: str, path: Path, seen_within_s: float = SEEN_WITHIN_S) -> None:
-        self._marks = Marks(broker, tap.name)
+        self._marks = JournalMarks(broker, tap.name)
         self.found = self._marks.found(0)
         self._tap = tap
         self._path = path
         self._seen_within_s = seen_within_s
         self._rows = Rows(run)
         self._peers = Peers()
-        self._order = InOrder()
+        self._order = RequestOrder()
         self._count = 0
 
     @contextmanager

@@ -26,7 +26,7 @@ _LATE = (LATE, LATE_BY_LOAD, UNDECIDED)  # problems
 _NOTICEABLE_MS = 100  # a standstill that changes a rate
 
 
-class Finding(NamedTuple):
+class VerdictFinding(NamedTuple):
     """The finding of a verdict. `kind` is RIGHT, WRONG, or NOT_MEASURED: no response was wrong, and the broker did not
     cause the rest. `sentences` describe each run with late responses."""
 
@@ -46,12 +46,12 @@ def finding_of(
     strange: Sequence[str],
     limit_ms: int,
     machine_late_ms: Mapping[str, int | None],
-) -> Finding:
+) -> VerdictFinding:
     """Return the finding. `strange` names what is in log or journal and belongs to no request."""
     if is_ok:
-        return Finding(RIGHT, "Every request got what it should")
+        return VerdictFinding(RIGHT, "Every request got what it should")
     if strange or not groups or any(map(_is_wrong, groups)):
-        return Finding(WRONG, f"Not every request got what it should: {causes_of(groups, strange)}")
+        return VerdictFinding(WRONG, f"Not every request got what it should: {causes_of(groups, strange)}")
     late: dict[str, list[GroupVerdict]] = {}
     for group in groups:
         if any(group.problems.get(name) for name in _LATE):
@@ -80,7 +80,7 @@ def finding_of(
     )
     is_measured = not (is_machines and kept)
     headline = "; ".join(parts) + ("" if is_measured else ": not measured")
-    return Finding(WRONG if is_measured else NOT_MEASURED, headline, sentences)
+    return VerdictFinding(WRONG if is_measured else NOT_MEASURED, headline, sentences)
 
 
 def _is_wrong(group: GroupVerdict) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fakebroker_load.judging.limits import Held
+from fakebroker_load.judging.limits import LimitResult
 from fakebroker_load.scenario.model import DEFAULT_SEND_DELAY_LIMIT_MS
 
 Percentiles = tuple[int | None, int | None, int | None]  # the 50th, the 99th, the greatest; None without a value
@@ -36,7 +36,7 @@ class GroupVerdict:
     load_late_us: int | None = None  # of the load: its longest standstill during a request
     send_delay_limit_ms: int = DEFAULT_SEND_DELAY_LIMIT_MS  # limit: of the 99th percentile
     amiss: tuple[str, ...] = ()  # expectations of the scenario for the whole group: those not met (judging/groups.py)
-    limits: tuple[Held, ...] = ()  # limits of the scenario, kept or not (judging/limits.py)
+    limits: tuple[LimitResult, ...] = ()  # limits of the scenario, kept or not (judging/limits.py)
     is_sketched: bool = False  # percentiles are those of a sketch (judging/percentiles.py)
 
     @property

@@ -23,7 +23,7 @@ FROM {{judged}} GROUP BY run, `group`
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class LimitResult:
     """A limit, and the value found; None without a value. `is_least`: the value must not be below it, otherwise not
     above."""
 
@@ -47,7 +47,7 @@ class Held:
 
 def held_to_limits(
     spark: SparkSession, judged: DataFrame, runs: Sequence[Mapping[str, Any]], large: Collection[Key] = ()
-) -> dict[Key, tuple[Held, ...]]:
+) -> dict[Key, tuple[LimitResult, ...]]:
     """Return the limits by run and group. Spark is asked only if a scenario sets a limit. `runs` is as in run.json.
     Groups in `large` have percentiles of a sketch, which are never too low."""
     limited = {
@@ -65,11 +65,11 @@ def held_to_limits(
     return {key: tuple(_held(group, rows.get(key), names)) for key, group in limited.items()}
 
 
-def _held(group: Mapping[str, Any], row: Row | None, names: Sequence[str]) -> Iterator[Held]:
+def _held(group: Mapping[str, Any], row: Row | None, names: Sequence[str]) -> Iterator[LimitResult]:
     latency_us = None if row is None else row["latency_us"]
     for name, limit_ms in (group.get("latency_limit_ms") or {}).items():
         found_ms = None if latency_us is None else latency_us[names.index(name)] / 1000
-        yield Held(f"from intended {name}", "ms", limit_ms, found_ms)
+        yield LimitResult(f"from intended {name}", "ms", limit_ms, found_ms)
     if limit := group.get("min_answers_per_s"):
         per_s = None if row is None or not row["took_s"] else row["answers"] / row["took_s"]
-        yield Held("answers", "a second", limit, per_s, is_least=True)
+        yield LimitResult("answers", "a second", limit, per_s, is_least=True)

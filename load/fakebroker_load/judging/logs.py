@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame, SparkSession
 
-from fakebroker_load.judging.requests import Log
+from fakebroker_load.judging.requests import LogTables
 
 LOGS = """
 WITH counted AS (
@@ -44,6 +44,6 @@ FROM held WHERE problem IS NOT NULL
 """
 
 
-def logs_amiss(spark: SparkSession, log: Log) -> DataFrame:
+def logs_amiss(spark: SparkSession, log: LogTables) -> DataFrame:
     """Return a row for each partition that violates a rule."""
     return spark.sql(LOGS, records=log.records, parts=log.parts).localCheckpoint()

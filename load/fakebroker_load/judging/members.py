@@ -19,7 +19,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from fakebroker_load.judging.requests import Log
+from fakebroker_load.judging.requests import LogTables
 
 MEMBERS = """
 WITH told AS (
@@ -127,7 +127,7 @@ def judge_members(
     readings: DataFrame,
     requests: DataFrame,
     units: DataFrame,
-    log: Log,
+    log: LogTables,
     runs: Sequence[Mapping[str, Any]],
 ) -> DataFrame:
     """Return the violations. `units` are those of readers.py."""

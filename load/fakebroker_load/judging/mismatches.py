@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame, SparkSession
 
-from fakebroker_load.judging.requests import LATE, LATE_BY_LOAD, UNDECIDED, Log
+from fakebroker_load.judging.requests import LATE, LATE_BY_LOAD, UNDECIDED, LogTables
 
 MISMATCH_COLUMNS = (
     *("run", "kind", "problem", "group", "connection", "sequence", "correlation_id"),
@@ -146,7 +146,11 @@ FROM {{records}} AS records LEFT ANTI JOIN {{judged}} AS judged USING (run, conn
 
 
 def mismatches(
-    spark: SparkSession, judged: DataFrame, log: Log | None, beside: DataFrame | None, amiss: DataFrame | None = None
+    spark: SparkSession,
+    judged: DataFrame,
+    log: LogTables | None,
+    beside: DataFrame | None,
+    amiss: DataFrame | None = None,
 ) -> DataFrame:
     """Return all mismatches, in any order. `beside` has the journal's events of no request (by_journal.py), `amiss` the
     violations of logs (logs.py)."""

@@ -21,7 +21,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from fakebroker_load.judging.members import judge_members
 from fakebroker_load.judging.partitions import held
-from fakebroker_load.judging.requests import Log
+from fakebroker_load.judging.requests import LogTables
 from fakebroker_load.judging.time_slices import in_slices
 from fakebroker_load.scenario.reads import MEMBER, READERS
 
@@ -166,7 +166,7 @@ def judge_readers(
     spark: SparkSession,
     rows: DataFrame,
     runs: Sequence[Mapping[str, Any]],
-    log: Log,
+    log: LogTables,
     journal: DataFrame | None,
     slices: int = 1,
 ) -> DataFrame | None:

@@ -251,7 +251,7 @@ FEW = 100_000  # each executor may well hold this many rows
 
 
 @dataclass(frozen=True)
-class Log:
+class LogTables:
     """The logs that were read back: records (log.LOG_SCHEMA) and their partitions (log.PART_SCHEMA)."""
 
     records: DataFrame
@@ -262,7 +262,7 @@ def judge(
     spark: SparkSession,
     requests: DataFrame,
     lateness_limit_ms: LatenessLimits = DEFAULT_LATENESS_LIMIT_MS,
-    log: Log | None = None,
+    log: LogTables | None = None,
     expected_rows: int | None = None,
     exact: Collection[str] | None = None,
     read_back: Collection[str] = (),
@@ -296,6 +296,6 @@ def few_of(spark: SparkSession, requests: DataFrame) -> list[str]:
     return [name for name in RARE if counted[name] <= FEW]
 
 
-def no_log(spark: SparkSession) -> Log:
+def no_log(spark: SparkSession) -> LogTables:
     """Return empty tables, for a run without a log."""
-    return Log(*(spark.createDataFrame([], from_arrow_schema(schema)) for schema in (LOG_SCHEMA, PART_SCHEMA)))
+    return LogTables(*(spark.createDataFrame([], from_arrow_schema(schema)) for schema in (LOG_SCHEMA, PART_SCHEMA)))

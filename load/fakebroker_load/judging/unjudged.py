@@ -27,7 +27,7 @@ FEW = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Unjudged:
+class UnjudgedRules:
     """Rules that were not applied. `why` is a clause; `rules` are named by their problems."""
 
     run: str
@@ -43,7 +43,7 @@ class Unjudged:
 
 def unjudged_of(
     spark: SparkSession, ways: Sequence[Ways], runs: Sequence[Mapping[str, Any]], parts: DataFrame | None
-) -> tuple[Unjudged, ...]:
+) -> tuple[UnjudgedRules, ...]:
     """Return the rules that were not applied to each run. `parts` are of the logs that were read back
     (log.PART_SCHEMA), `runs` as in run.json."""
     known = {} if parts is None else {row["run"]: row for row in spark.sql(PARTS, parts=parts).collect()}
@@ -53,15 +53,17 @@ def unjudged_of(
     return tuple(rule for way in ways for rule in of_run(way, known.get(way.run), way.run in waiting))
 
 
-def of_run(way: Ways, parts: Mapping[str, int] | Row | None, waits: bool) -> Iterator[Unjudged]:
+def of_run(way: Ways, parts: Mapping[str, int] | Row | None, waits: bool) -> Iterator[UnjudgedRules]:
     """Yield the rules that were not applied to a run. `parts` is a row of PARTS, None without a log. `waits`: a
     response of the run has to wait for its timeout."""
     if not way.has_log:
-        yield Unjudged(way.run, "the log was not read back", rules(LOG))
+        yield UnjudgedRules(way.run, "the log was not read back", rules(LOG))
     if way.journal is None:
-        yield Unjudged(way.run, f"there is no journal ({way.why_no_journal})", rules(JOURNAL))
+        yield UnjudgedRules(way.run, f"there is no journal ({way.why_no_journal})", rules(JOURNAL))
     if way.has_log and parts is not None and parts["moved"]:
         needed = OF_ONE_LEADER + (OF_ONE_LEADER_BY_JOURNAL if way.journal is not None else ())
-        yield Unjudged(way.run, f"the leader of {parts['moved']:,} of {parts['partitions']:,} partitions moved", needed)
+        yield UnjudgedRules(
+            way.run, f"the leader of {parts['moved']:,} of {parts['partitions']:,} partitions moved", needed
+        )
     if waits and way.journal is None and (parts is None or not parts["still"]):
-        yield Unjudged(way.run, "followers are not known to have stood still", OF_STILL_FOLLOWERS)
+        yield UnjudgedRules(way.run, "followers are not known to have stood still", OF_STILL_FOLLOWERS)

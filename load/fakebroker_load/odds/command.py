@@ -19,7 +19,7 @@ from fakebroker_load.odds.options import parse_settings, parse_time
 from fakebroker_load.odds.table import as_json, print_odds
 from fakebroker_load.odds.trials import run_odds
 from fakebroker_load.results.folder import ResultsError
-from fakebroker_load.spark.cluster import Cluster, ready_cluster, settings_of
+from fakebroker_load.spark.cluster import SparkCluster, ready_cluster, settings_of
 from fakebroker_load.spark.options import Conf, Master, MaxTime, Tasks, Wait
 from fakebroker_load.spark.slots import WAIT_S
 from fakebroker_load.spark.stopping import stoppable
@@ -137,7 +137,7 @@ def odds(
     if json_file is not None and (json_file.is_dir() or not json_file.parent.is_dir()):
         raise ResultsError(f"--json {json_file} is no file, or lies in no folder.")
     console = make_console()
-    cluster = Cluster(master, tasks, wait_for_slots, settings_of(spark_conf))
+    cluster = SparkCluster(master, tasks, wait_for_slots, settings_of(spark_conf))
     started = time.monotonic()
     seeds = range(seed, seed + trials)
     with (

@@ -24,7 +24,7 @@ _POISSON_OF_ONE: Final = (0.025318, 5.571643)
 
 
 @dataclass(frozen=True)
-class Rate:
+class RateEstimate:
     """A share, with its bounds `low` and `high`. `trials` had an event. If none had, there are no bounds; then fewer
     than the share `none_bound` of trials have an event. One trial alone has no bounds."""
 
@@ -35,7 +35,7 @@ class Rate:
     none_bound: float | None = None
 
 
-def rate_of(events: Sequence[float], units: Sequence[float]) -> Rate | None:
+def rate_of(events: Sequence[float], units: Sequence[float]) -> RateEstimate | None:
     """Return the share of the units that had an event, by the numbers of both in each trial. Return None if there were
     no units."""
     n, total, of = len(events), sum(events), sum(units)
@@ -43,16 +43,16 @@ def rate_of(events: Sequence[float], units: Sequence[float]) -> Rate | None:
         return None
     rate, hit = total / of, sum(event > 0 for event in events)
     if not hit:
-        return Rate(0.0, None, None, 0, 1 - _ERROR ** (1 / n) if n > 1 else None)
+        return RateEstimate(0.0, None, None, 0, 1 - _ERROR ** (1 / n) if n > 1 else None)
     if n == 1:
-        return Rate(rate, None, None, 1)
+        return RateEstimate(rate, None, None, 1)
     if hit == 1:
         low, high = _POISSON_OF_ONE
-        return Rate(rate, rate * low, min(rate * high, 1.0), 1)
+        return RateEstimate(rate, rate * low, min(rate * high, 1.0), 1)
     residuals = sum((event - rate * unit) ** 2 for event, unit in zip(events, units, strict=True))
     error = sqrt(n / (n - 1) * residuals) / of
     width = exp(student_t(min(hit, n - 1)) * error / rate)
-    return Rate(rate, rate / width, min(rate * width, 1.0), hit)
+    return RateEstimate(rate, rate / width, min(rate * width, 1.0), hit)
 
 
 def student_t(degrees: int) -> float:

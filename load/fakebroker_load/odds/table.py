@@ -11,7 +11,7 @@ from rich.table import Table
 
 from fakebroker.testing.odds import OddsModel
 from fakebroker_load.odds.options import as_time, command
-from fakebroker_load.odds.rates import Rate
+from fakebroker_load.odds.rates import RateEstimate
 from fakebroker_load.odds.trials import SHARES, OddsSum
 
 _MILLION = 1_000_000
@@ -105,7 +105,7 @@ def _figures(of: OddsSum) -> list[str]:
     return [*(_shown(of.rate(name), _MILLION) for name in _SHOWN), _shown(of.rate("unavailable"), 100)]
 
 
-def _shown(rate: Rate | None, scale: int) -> str:
+def _shown(rate: RateEstimate | None, scale: int) -> str:
     """Return "123 [45, 340]", or "0 (<6 %)": in none of the trials, and with 95 % certainty in fewer than 6 % of
     them."""
     if rate is None:

@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from fakebroker.testing.odds import OddsModel, TrialResult, run_trial
-from fakebroker_load.odds.rates import Rate, rate_of
+from fakebroker_load.odds.rates import RateEstimate, rate_of
 from fakebroker_load.progress import ProgressListener, ProgressSender
 from fakebroker_load.spark.failures import SparkFailed, told
 from fakebroker_load.spark.master import LOOPBACK
@@ -57,7 +57,7 @@ class OddsSum:
     def total(self, name: str) -> int:
         return sum(self._each(name))
 
-    def rate(self, name: str) -> Rate | None:
+    def rate(self, name: str) -> RateEstimate | None:
         """Return one of SHARES; None if its denominator is 0."""
         events, units = SHARES[name]
         return rate_of(self._each(events), self._each(units))

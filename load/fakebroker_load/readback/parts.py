@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from fakebroker.protocol.compression import Codec
 from fakebroker.protocol.record_batch import Record
-from fakebroker_load.log import LOG_SCHEMA, Asker, Batch, RecordsGone, Row, read_key
+from fakebroker_load.log import LOG_SCHEMA, Asker, LogBatch, RecordsGone, Row, read_key
 from fakebroker_load.readback.batches import BatchJudge
 from fakebroker_load.readback.followers import Digest, FollowersReader
 from fakebroker_load.wire.messages import fingerprint
@@ -85,7 +85,7 @@ def _rows(asker: Asker, part: Row, leaders: Digest) -> Iterator[list[Row]]:
             yield rows
 
 
-def _of_batch(part: Row, batch: Batch) -> Iterator[Row]:
+def _of_batch(part: Row, batch: LogBatch) -> Iterator[Row]:
     header = batch.header
     # A batch that cannot be decompressed has one row for all of its records.
     for record in [Record(None, None)] if batch.records is None else batch.records:

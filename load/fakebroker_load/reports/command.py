@@ -13,7 +13,7 @@ from rich.table import Table
 
 from fakebroker_load.console import make_console
 from fakebroker_load.errors import USER_ERROR_STATUS
-from fakebroker_load.reports.compare import Comparison, Difference, Results, compare
+from fakebroker_load.reports.compare import Comparison, Difference, ResultFolder, compare
 from fakebroker_load.reports.markdown import table
 from fakebroker_load.results.folder import VERDICT_FILE, ResultsError
 from fakebroker_load.results.manifest import DamagedResults, check
@@ -47,10 +47,10 @@ def compare_runs(
     return 0 if comparison.ok else USER_ERROR_STATUS
 
 
-def _results(folder: Path) -> Results:
+def _results(folder: Path) -> ResultFolder:
     check(folder, [VERDICT_FILE])
     try:
-        return Results(folder)
+        return ResultFolder(folder)
     except (ValueError, KeyError, TypeError):
         raise DamagedResults(folder, f"{VERDICT_FILE} is not as this release writes it") from None
 

@@ -113,7 +113,7 @@ class Comparison:
         }
 
 
-class Results:
+class ResultFolder:
     """A folder that `run` wrote. Raises OSError, KeyError or ValueError if it is not one."""
 
     def __init__(self, folder: Path) -> None:
@@ -150,7 +150,7 @@ class Results:
         return 1e6 * answered / float(last.as_py() - first.as_py())
 
 
-def compare(before: Results, after: Results, limit: float = 0.1) -> Comparison:
+def compare(before: ResultFolder, after: ResultFolder, limit: float = 0.1) -> Comparison:
     """Compare two runs. `limit` is the share by which a time may grow, or the throughput fall."""
     notes = tuple(_notes(before, after))
     differences: list[Difference] = []
@@ -160,7 +160,7 @@ def compare(before: Results, after: Results, limit: float = 0.1) -> Comparison:
     return Comparison(tuple(differences), notes, (before.ok, after.ok), limit)
 
 
-def _of_group(before: Results, after: Results, run: str, group: str, limit: float) -> Iterator[Difference]:
+def _of_group(before: ResultFolder, after: ResultFolder, run: str, group: str, limit: float) -> Iterator[Difference]:
     one, other = before.groups[run, group], after.groups[run, group]
     shares = [side["confirmed"] / side["requests"] if side["requests"] else 0.0 for side in (one, other)]
     yield Difference(run, group, "confirmed, %", 100 * shares[0], 100 * shares[1], is_regression=shares[1] < shares[0])
@@ -194,7 +194,7 @@ def _is_lower(one: float | None, other: float | None, limit: float) -> bool:
     return one is not None and (other is None or other < one * (1 - limit))
 
 
-def _notes(before: Results, after: Results) -> Iterator[str]:
+def _notes(before: ResultFolder, after: ResultFolder) -> Iterator[str]:
     for key in sorted(set(before.groups) ^ set(after.groups)):
         where = "first" if key in before.groups else "second"
         yield f"{key[0]}: {key[1]} is in the {where} alone."

@@ -85,7 +85,7 @@ class Distribution:
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class AnswerKind:
     """Rows of a group with the same answer."""
 
     run: str
@@ -97,10 +97,10 @@ class Kind:
 class Distributions:
     """The distributions of all runs. `last_us` is the time of each run's last response."""
 
-    of: dict[tuple[Kind, int], Distribution]
+    of: dict[tuple[AnswerKind, int], Distribution]
     last_us: dict[str, int]
 
-    def by_kind(self, measure: int) -> dict[Kind, Distribution]:
+    def by_kind(self, measure: int) -> dict[AnswerKind, Distribution]:
         return {kind: distribution for (kind, of_measure), distribution in self.of.items() if of_measure == measure}
 
     def by_group(self, measure: int) -> dict[tuple[str, str], Distribution]:
@@ -119,13 +119,13 @@ def count_rows(spark: SparkSession, judged: DataFrame) -> DataFrame:
 
 
 def distributions_of(spark: SparkSession, counted: DataFrame) -> Distributions:
-    of: dict[tuple[Kind, int], Distribution] = {}
+    of: dict[tuple[AnswerKind, int], Distribution] = {}
     last_us: dict[str, int] = {}
     for row in spark.sql(DISTRIBUTIONS, counted=counted).collect():
         if row["last_us"] is not None:
             last_us[row["run"]] = max(last_us.get(row["run"], 0), row["last_us"])
         if row["measure"] != ALL:
-            key = Kind(row["run"], row["group"], answer_name(row)), row["measure"]
+            key = AnswerKind(row["run"], row["group"], answer_name(row)), row["measure"]
             of.setdefault(key, Distribution()).add(row["bucket"], row["rows"], row["top_us"])
     return Distributions(dict(sorted(of.items(), key=lambda item: str(item[0]))), last_us)
 

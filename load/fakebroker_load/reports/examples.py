@@ -4,7 +4,7 @@ Theory   The client's times are on the run's clock, the broker's on its own. The
          (judging/ways.py). If it cannot align them, the broker counts as having received the request when it was sent.
          A few rows are looked up, in one query of the judged rows and one of the journal, and only if something is
          wrong. A record of a producer that batches is not one request, so its journal is not shown.
-Units    microseconds; `Step.at_us` counts from when the request was intended.
+Units    microseconds; `ExampleStep.at_us` counts from when the request was intended.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ ORDER BY number, seq
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ExampleStep:
     at_us: int
     where: str  # CLIENT or BROKER
     kind: str  # intended, sent, answered, ended; received, handled, parked, append, watermark, deadline, answer
@@ -72,7 +72,7 @@ class Example:
 
     reason: Reason
     says: tuple[tuple[str, str], ...]
-    steps: tuple[Step, ...] = ()
+    steps: tuple[ExampleStep, ...] = ()
     details: str = ""
 
 
@@ -117,7 +117,7 @@ def _events(
     return events
 
 
-def steps_of(row: Mapping[str, Any], events: Sequence[Mapping[str, Any]], way: Ways | None) -> Iterator[Step]:
+def steps_of(row: Mapping[str, Any], events: Sequence[Mapping[str, Any]], way: Ways | None) -> Iterator[ExampleStep]:
     """Return the steps in order of time. `row` is a judged row; `events` are in the journal's order."""
     zero_us = row["intended_us"] if row["intended_us"] is not None else row["sent_us"]
     if zero_us is None:
@@ -127,19 +127,21 @@ def steps_of(row: Mapping[str, Any], events: Sequence[Mapping[str, Any]], way: W
     if shift_us is not None:
         for event in events:
             entries = _of_broker(event)
-            steps += [Step(mono_ms * 1000 - shift_us - zero_us, BROKER, kind, text) for mono_ms, kind, text in entries]
+            steps += [
+                ExampleStep(mono_ms * 1000 - shift_us - zero_us, BROKER, kind, text) for mono_ms, kind, text in entries
+            ]
     end_us = max(step.at_us for step in steps if step.kind not in ("deadline", "watermark"))
     near = (step for step in steps if step.kind != "deadline" or step.at_us <= end_us * FAR)
     yield from sorted(near, key=lambda step: (step.at_us, step.kind == "answered"))
 
 
-def _of_client(row: Mapping[str, Any], zero_us: int) -> Iterator[Step]:
-    yield Step(0, CLIENT, "intended", "intended")
+def _of_client(row: Mapping[str, Any], zero_us: int) -> Iterator[ExampleStep]:
+    yield ExampleStep(0, CLIENT, "intended", "intended")
     if row["sent_us"] is not None:
-        yield Step(row["sent_us"] - zero_us, CLIENT, "sent", "sent")
+        yield ExampleStep(row["sent_us"] - zero_us, CLIENT, "sent", "sent")
     if row["answered_us"] is not None:
         offset = "" if row["base_offset"] is None or row["base_offset"] < 0 else f" at offset {row['base_offset']:,}"
-        yield Step(row["answered_us"] - zero_us, CLIENT, "answered", f"answered {answer_name(row)}{offset}")
+        yield ExampleStep(row["answered_us"] - zero_us, CLIENT, "answered", f"answered {answer_name(row)}{offset}")
 
 
 def _shift_us(row: Mapping[str, Any], events: Sequence[Mapping[str, Any]], way: Ways | None) -> int | None:

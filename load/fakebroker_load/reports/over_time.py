@@ -110,7 +110,7 @@ Steps = dict[int, int]  # a step -> how many
 
 
 @dataclass(slots=True)
-class Requests:
+class RequestsOverTime:
     """The numbers of a run's requests in each step."""
 
     step_ms: int
@@ -122,7 +122,7 @@ class Requests:
 
 
 @dataclass(slots=True)
-class Offsets:
+class RecordsOverTime:
     """Records since the start: those appended, and how many of them are at or above the high watermark."""
 
     appended: Steps = field(default_factory=dict)
@@ -130,14 +130,14 @@ class Offsets:
 
 
 @dataclass(slots=True)
-class Told:
+class JournalOverTime:
     """The journal of a run in steps, or the reason why there is none, as a sentence."""
 
     step_ms: int = 1
     why_not: str | None = None
     parked: Steps = field(default_factory=dict)
-    all: Offsets = field(default_factory=Offsets)
-    partitions: dict[str, Offsets] = field(default_factory=dict)  # by name, those furthest behind
+    all: RecordsOverTime = field(default_factory=RecordsOverTime)
+    partitions: dict[str, RecordsOverTime] = field(default_factory=dict)  # by name, those furthest behind
     partition_count: int = 0
 
 
@@ -152,12 +152,13 @@ def last_step(last_us: int) -> int:
     return last_us // (step_ms(last_us) * 1000) + AFTER
 
 
-def count_requests(spark: SparkSession, judged: DataFrame, last_us: Mapping[str, int]) -> dict[str, Requests]:
+def count_requests(spark: SparkSession, judged: DataFrame, last_us: Mapping[str, int]) -> dict[str, RequestsOverTime]:
     """Count the requests of each run. `last_us` is the time of its last response."""
     if not last_us:
         return {}
     by_run = {
-        run: Requests(step_ms(end_us), (last_step(end_us) + 1) * step_ms(end_us)) for run, end_us in last_us.items()
+        run: RequestsOverTime(step_ms(end_us), (last_step(end_us) + 1) * step_ms(end_us))
+        for run, end_us in last_us.items()
     }
     cases = _cases({run: f"{of.step_ms * 1000}L" for run, of in by_run.items()})
     for row in spark.sql(REQUESTS.format(step_us=cases), judged=judged).collect():
@@ -166,7 +167,7 @@ def count_requests(spark: SparkSession, judged: DataFrame, last_us: Mapping[str,
     return by_run
 
 
-def _add(into: Requests, row: Any) -> None:
+def _add(into: RequestsOverTime, row: Any) -> None:
     step, rows = row["step"], row["rows"]
     if row["moment"] == "ended":
         steps = into.answers.setdefault(answer_name(row), {})
@@ -184,9 +185,9 @@ def tell_journal(
     ways: Iterable[Ways],
     topics: Mapping[str, Iterable[str]],
     last_us: Mapping[str, int],
-) -> dict[str, Told]:
+) -> dict[str, JournalOverTime]:
     """Return the journal of each run in steps. `topics` are those of each run; `journal` is as in journal/lines.py."""
-    journals = {way.run: Told(step_ms(last_us.get(way.run, 0)), _why_not(way)) for way in ways}
+    journals = {way.run: JournalOverTime(step_ms(last_us.get(way.run, 0)), _why_not(way)) for way in ways}
     starts = {
         way.run: (way.clock_us[0] + way.clock_us[1]) // 2
         for way in ways
@@ -204,7 +205,7 @@ def tell_journal(
             case "partitions":
                 run_journal.partition_count = row["one"]
             case _:
-                place = run_journal.partitions.setdefault(f"{row['topic']}-{row['partition']}", Offsets())
+                place = run_journal.partitions.setdefault(f"{row['topic']}-{row['partition']}", RecordsOverTime())
                 place.appended[step], place.behind[step] = row["one"], row["other"]
     for run_journal in journals.values():
         for steps in (run_journal.parked, run_journal.all.appended, run_journal.all.behind):
@@ -224,7 +225,7 @@ def _why_not(way: Ways) -> str | None:
 
 
 def _text(
-    journals: Mapping[str, Told],
+    journals: Mapping[str, JournalOverTime],
     starts: Mapping[str, int],
     topics: Mapping[str, Iterable[str]],
     last_us: Mapping[str, int],

@@ -23,7 +23,7 @@ from fakebroker_load.reports.distributions import (
     most,
 )
 from fakebroker_load.reports.examples import Example
-from fakebroker_load.reports.over_time import Requests, Told
+from fakebroker_load.reports.over_time import JournalOverTime, RequestsOverTime
 from fakebroker_load.reports.plots_over_time import (
     answers_over_time,
     level_over_time,
@@ -89,7 +89,7 @@ def _rebinned(distribution: Distribution) -> dict[int, int]:
     return bins
 
 
-def of_requests(requests: Requests, actions: Sequence[float]) -> dict[str, Any]:
+def of_requests(requests: RequestsOverTime, actions: Sequence[float]) -> dict[str, Any]:
     """Draw the requests of one run. `actions` are the times of its actions, in ms."""
     answers = dict(sorted(requests.answers.items()))
     rates = {"asked for": requests.asked, "sent": requests.sent, "answered": requests.answered}
@@ -99,7 +99,9 @@ def of_requests(requests: Requests, actions: Sequence[float]) -> dict[str, Any]:
     }
 
 
-def of_journal(journal: Told | None, end_ms: float, actions: Sequence[float], shorter: Shorter) -> dict[str, Any]:
+def of_journal(
+    journal: JournalOverTime | None, end_ms: float, actions: Sequence[float], shorter: Shorter
+) -> dict[str, Any]:
     """Draw the journal of one run. A few partitions get their own lines. Many get one line for their sum, and the names
     of those furthest behind."""
     content: dict[str, Any] = dict.fromkeys(("parked", "offsets", "why_not")) | {"lines": [], "furthest": []}

@@ -46,7 +46,7 @@ FROM ranked GROUP BY run, is_broker, least(place, {SHOWN + 1}) ORDER BY run, is_
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class PlaceSummary:
     """A broker or a partition. If `places` is above 1, it is the rest of them, with the greatest percentiles."""
 
     run: str
@@ -67,12 +67,12 @@ class Placed:
         return self.rows - self.done - self.failed
 
 
-def places_of(spark: SparkSession, counted: DataFrame, runs: Sequence[Mapping[str, Any]]) -> list[Placed]:
+def places_of(spark: SparkSession, counted: DataFrame, runs: Sequence[Mapping[str, Any]]) -> list[PlaceSummary]:
     """Return the places of all runs, brokers first, the worst first. `counted` is that of distributions.py, `runs` as
     in run.json."""
     leaders = spark.createDataFrame(list(_leaders(runs)), LEADERS_SCHEMA)
     rows = spark.sql(PLACES, counted=counted, leaders=leaders).collect()
-    return [Placed(**{column.name: row[column.name] for column in fields(Placed)}) for row in rows]
+    return [PlaceSummary(**{column.name: row[column.name] for column in fields(PlaceSummary)}) for row in rows]
 
 
 def _leaders(runs: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str, int, str]]:

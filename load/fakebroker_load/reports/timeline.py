@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from html import escape
 
-from fakebroker_load.reports.examples import BROKER, CLIENT, Step
+from fakebroker_load.reports.examples import BROKER, CLIENT, ExampleStep
 
 NAME, BAR, GAP, AXIS = 15, 11, 8, 20  # pixels from the top
 LANE = NAME + BAR + GAP
@@ -29,7 +29,7 @@ FAR = 20  # a watermark that is this many times as late as the rest is not drawn
 Place = Callable[[float], float]
 
 
-def draw(steps: Sequence[Step]) -> str:
+def draw(steps: Sequence[ExampleStep]) -> str:
     """Draw the steps of an example. The numbers are milliseconds since the request was intended."""
     end_us = max(step.at_us for step in steps if step.kind != "watermark")
     steps = [step for step in steps if step.kind != "watermark" or step.at_us <= end_us * FAR]
@@ -56,7 +56,7 @@ def draw(steps: Sequence[Step]) -> str:
     return "".join([*parts, "</svg>"])
 
 
-def _lane(steps: Sequence[Step], bars: dict[str, str], top: int, place: Place, end_us: float) -> Iterator[str]:
+def _lane(steps: Sequence[ExampleStep], bars: dict[str, str], top: int, place: Place, end_us: float) -> Iterator[str]:
     yield f'<text class="name" x="{LEFT}%" y="{top + NAME - 4}">{steps[0].where}</text>'
     limits = [step for step in steps if step.kind in bars]
     for step, following in zip(limits, [*limits[1:], None], strict=True):

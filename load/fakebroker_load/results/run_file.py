@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import MsgspecError, Struct
 from msgspec.json import decode, encode
 
-from fakebroker_load.scenario.model import Scenario, ScenarioError
+from fakebroker_load.scenario.model import LoadScenario, LoadScenarioError
 
 
 class Task(Struct):
@@ -15,20 +15,20 @@ class Task(Struct):
     error_us: int
 
 
-class Clocks(Struct):
+class RunFileClocks(Struct):
     error_us: int | None
     hosts: list[str]
     tasks: list[Task]
 
 
-class Journal(Struct, rename={"source": "from"}):
+class RunFileJournal(Struct, rename={"source": "from"}):
     source: str | None = None
     rows: int = 0
     why_not: str | None = None
     clock_us: tuple[int, int] | None = None
 
 
-class Action(Struct):
+class RunFileAction(Struct):
     what: str
     at_ms: int
     begun_ms: int
@@ -47,10 +47,10 @@ class Machine(Struct):
     master: str = ""
 
 
-class Entry(Struct):
+class RunFileEntry(Struct):
     """One run. A run may lack the fields with a default."""
 
-    scenario: Scenario
+    scenario: LoadScenario
     planned: dict[str, int]
     run_id: str
     log: bool
@@ -61,19 +61,19 @@ class Entry(Struct):
     started_at: str
     took_s: float
     machine: Machine
-    actions: list[Action]
+    actions: list[RunFileAction]
     machine_late_ms: int | None = None
-    clocks: Clocks | None = None
+    clocks: RunFileClocks | None = None
     command: str = ""
     leaders: dict[str, dict[str, list[int]]] | None = None
-    journal: Journal | None = None
+    journal: RunFileJournal | None = None
 
 
 def complaint_of(text: bytes) -> str | None:
     """Return the problem of a run.json, or None."""
     try:
-        entries, plain = decode(text, type=list[Entry]), decode(text)
-    except (MsgspecError, ScenarioError, ValueError, RecursionError) as error:
+        entries, plain = decode(text, type=list[RunFileEntry]), decode(text)
+    except (MsgspecError, LoadScenarioError, ValueError, RecursionError) as error:
         return " ".join(str(error).split())
     for entry, plain_entry in zip(entries, plain, strict=True):
         if decode(encode(entry.scenario)) != plain_entry["scenario"]:

@@ -1,12 +1,12 @@
 """The actions of a scenario on the cluster during its load: timed calls of fakebroker's HTTP control.
 
 Shape    An action of a scenario has a time and one verb: `{at_ms: 2000, stop: 3}`. `calls_of` returns its calls to the
-         control. `Actor` makes them, and in the end undoes their effects.
+         control. `ScenarioActor` makes them, and in the end undoes their effects.
 Theory   All requests have a common start, on which the tasks agree. The driver learns of it over a second in advance,
          and does each action at its time, one after the other. `run.json` has the actions and their times. If the
          control refuses an action, the run differs from the scenario, and is given up.
 Units    milliseconds after the common start.
-Errors   ScenarioError for an invalid action; ControlError for calls that the control refuses.
+Errors   LoadScenarioError for an invalid action; ControlCallError for calls that the control refuses.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from contextlib import contextmanager
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 
-from fakebroker_load.control import ControlError
-from fakebroker_load.scenario.model import Scenario, ScenarioError
+from fakebroker_load.control import ControlCallError
+from fakebroker_load.scenario.model import LoadScenario, LoadScenarioError
 
 Ask = Callable[[str, str, Mapping[str, Any] | None], Any]  # method, path, body -> the response
 BROKER_VERBS: Final = ("stop", "kill", "start", "pause", "resume")
@@ -30,7 +30,7 @@ _BACK: Final = {"stopping": "start", "stopped": "start", "killed": "start", "pau
 Entity = tuple[tuple[str, Any], ...]
 
 
-class Call(NamedTuple):
+class ControlCall(NamedTuple):
     """One request to the control."""
 
     method: str
@@ -38,7 +38,7 @@ class Call(NamedTuple):
     body: Mapping[str, Any] | None = None
 
 
-class Done(NamedTuple):
+class DoneAction(NamedTuple):
     """An action that was done: when it should have begun, when it began, and when the control had responded."""
 
     what: str
@@ -48,28 +48,30 @@ class Done(NamedTuple):
 
 
 def check_action(action: Mapping[str, Any], topics: Mapping[str, int]) -> None:
-    """Raise ScenarioError for an invalid action."""
+    """Raise LoadScenarioError for an invalid action."""
     verbs = [key for key in action if key != "at_ms"]
     if len(verbs) != 1 or verbs[0] not in VERBS:
-        raise ScenarioError(f"An action has a time, at_ms, and one of {', '.join(VERBS)}.")
+        raise LoadScenarioError(f"An action has a time, at_ms, and one of {', '.join(VERBS)}.")
     if type(action.get("at_ms")) is not int or action["at_ms"] < 0:
-        raise ScenarioError(f"An action needs at_ms, milliseconds after the start, and not {action.get('at_ms')!r}.")
+        raise LoadScenarioError(
+            f"An action needs at_ms, milliseconds after the start, and not {action.get('at_ms')!r}."
+        )
     [verb] = verbs
     given = action[verb]
     if verb in BROKER_VERBS:
         if type(given) is not int:
-            raise ScenarioError(f"The action {verb} needs a broker's id, and not {given!r}.", verb)
+            raise LoadScenarioError(f"The action {verb} needs a broker's id, and not {given!r}.", verb)
         return
     if not isinstance(given, Mapping):
-        raise ScenarioError(f"The action {verb} needs a mapping, and not {given!r}.", verb)
+        raise LoadScenarioError(f"The action {verb} needs a mapping, and not {given!r}.", verb)
     named = list(given) if verb == "configs" else [given["topic"]] if "topic" in given else []
     if verb in ("followers", "leader") and not named:
-        raise ScenarioError(f"The action {verb} needs a topic.", verb)
+        raise LoadScenarioError(f"The action {verb} needs a topic.", verb)
     for topic in named:
         if topic not in topics:
-            raise ScenarioError(f"The action {verb} names the topic {topic!r}, to which no group sends.", verb)
+            raise LoadScenarioError(f"The action {verb} names the topic {topic!r}, to which no group sends.", verb)
     if verb == "leader" and not {"partition", "broker"} <= set(given):
-        raise ScenarioError("The action leader needs a topic, a partition and the broker that is to lead.", verb)
+        raise LoadScenarioError("The action leader needs a topic, a partition and the broker that is to lead.", verb)
 
 
 def verb_of(action: Mapping[str, Any]) -> str:
@@ -90,40 +92,42 @@ def renamed(action: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, An
     return dict(action)
 
 
-def calls_of(action: Mapping[str, Any]) -> list[Call]:
+def calls_of(action: Mapping[str, Any]) -> list[ControlCall]:
     """Return the calls to the control."""
     verb = verb_of(action)
     given = action[verb]
     if verb in BROKER_VERBS:
-        return [Call("POST", f"/v1/brokers/{given}/{verb}")]
+        return [ControlCall("POST", f"/v1/brokers/{given}/{verb}")]
     if verb == "leader":
         place = f"{quote(given['topic'], safe='')}/{given['partition']}"
-        return [Call("PUT", f"/v1/partitions/{place}/leader", {"broker": given["broker"]})]
+        return [ControlCall("PUT", f"/v1/partitions/{place}/leader", {"broker": given["broker"]})]
     if verb == "configs":
         return [
-            Call("PUT", f"/v1/topics/{quote(topic, safe='')}/configs", {"configs": dict(settings)})
+            ControlCall("PUT", f"/v1/topics/{quote(topic, safe='')}/configs", {"configs": dict(settings)})
             for topic, settings in given.items()
         ]
     if verb == "quota":
-        return [Call("PUT", "/v1/quotas", given)]
-    return [Call("PUT", "/v1/followers", given) if verb == "followers" else Call("POST", "/v1/faults", given)]
+        return [ControlCall("PUT", "/v1/quotas", given)]
+    return [
+        ControlCall("PUT", "/v1/followers", given) if verb == "followers" else ControlCall("POST", "/v1/faults", given)
+    ]
 
 
-class Actor:
+class ScenarioActor:
     """An actor that does a scenario's actions at their times, and undoes those that must not outlive the run."""
 
-    def __init__(self, ask: Ask, scenario: Scenario) -> None:
+    def __init__(self, ask: Ask, scenario: LoadScenario) -> None:
         self._ask = ask
         self._actions = sorted(scenario.actions, key=lambda action: int(action["at_ms"]))
         self._faults: list[int] = []
         self._stop = threading.Event()
-        self.done: list[Done] = []
-        self.error: ControlError | None = None
+        self.done: list[DoneAction] = []
+        self.error: ControlCallError | None = None
 
     @contextmanager
     def acting(self, start_ns: Callable[[float], int | None]) -> Iterator[None]:
         """Do the actions in a thread during the block. `start_ns(seconds)` waits up to this long for the common start,
-        on the clock of time.monotonic_ns. In the end, raise ControlError if the control refused an action."""
+        on the clock of time.monotonic_ns. In the end, raise ControlCallError if the control refused an action."""
         states, quotas = self._states(), self._quotas()
         thread = threading.Thread(target=self._act, args=(start_ns,), name="actions", daemon=True)
         thread.start()
@@ -155,11 +159,11 @@ class Actor:
                     answer = self._ask(*call)
                     if call.path == "/v1/faults":
                         self._faults.append(answer["id"])
-            except (ControlError, KeyError, TypeError) as error:
-                self.error = ControlError(f"{error} It was to be done at {action['at_ms']:,} ms: {_words(action)}.")
+            except (ControlCallError, KeyError, TypeError) as error:
+                self.error = ControlCallError(f"{error} It was to be done at {action['at_ms']:,} ms: {_words(action)}.")
                 return
             ended_ms = (time.monotonic_ns() - start) // 1_000_000
-            self.done.append(Done(_words(action), action["at_ms"], begun_ms, ended_ms))
+            self.done.append(DoneAction(_words(action), action["at_ms"], begun_ms, ended_ms))
 
     def _states(self) -> dict[int, str]:
         """Return the states of the brokers in the actions."""
@@ -196,14 +200,14 @@ class Actor:
 
     def _undo(self, *call: Any) -> None:
         with self._told():
-            self._ask(*Call(*call))
+            self._ask(*ControlCall(*call))
 
     @contextmanager
     def _told(self) -> Iterator[None]:
         """Only warn if something cannot be undone: the measurement is still valid."""
         try:
             yield
-        except ControlError as error:
+        except ControlCallError as error:
             print(f"fakebroker-load: the cluster is not as it was: {error}", file=sys.stderr)
 
 

@@ -26,7 +26,7 @@ def parse_beside(data: object) -> dict[str, str]:
 
 
 def slips_of_batches(group: Any) -> Iterator[tuple[str, str]]:
-    """Yield the mistakes of a Group (model.py): the key, and the rest of a sentence about the group."""
+    """Yield the mistakes of a RequestGroup (model.py): the key, and the rest of a sentence about the group."""
     if group.compression not in CODECS:
         yield "compression", f"has compression {group.compression!r}, which is {' or '.join(CODECS)}"
     if group.topic in group.beside:

@@ -35,7 +35,7 @@ def parse_latency_limits(data: object) -> dict[str, float]:
 
 
 def slips_of_limits(group: Any) -> Iterator[tuple[str, str]]:
-    """Yield the mistakes of a Group (model.py): the key, and the rest of a sentence about the group."""
+    """Yield the mistakes of a RequestGroup (model.py): the key, and the rest of a sentence about the group."""
     for key in ("latency_limit_ms", "min_answers_per_s"):
         if group.acks == 0 and getattr(group, key):
             yield key, f"has acks 0, to which there is no answer: {key}"

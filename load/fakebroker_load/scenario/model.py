@@ -4,7 +4,7 @@ Theory   A scenario is a list of groups. All requests of a group are of one kind
          response. The expectation is written before the run and does not depend on the broker. So a broker that answers
          everything wrongly in a consistent way fails.
 Units    timeout_ms, pause_ms, ramp_ms are milliseconds; record_bytes counts the value of the one record.
-Errors   ScenarioError: one sentence that names the group and the field.
+Errors   LoadScenarioError: one sentence that names the group and the field.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ SIZES = (
 )
 
 
-class ScenarioError(Exception):
+class LoadScenarioError(Exception):
     """The scenario is invalid; the message is for the user. `path` is the place: keys and positions, from the top."""
 
     def __init__(self, sentence: str, *path: str | int) -> None:
@@ -47,7 +47,7 @@ class ScenarioError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class RequestGroup:
     """Requests of one kind. Each connection sends to one partition, or to several of one leader."""
 
     name: str
@@ -138,16 +138,16 @@ class Group:
             ),
         ):
             if broken:
-                raise ScenarioError(f"The group {self.name!r} {text}.", key)
+                raise LoadScenarioError(f"The group {self.name!r} {text}.", key)
         self.expected_error()
         slips = slips_of_sender(self), slips_of_batches(self), slips_of_reader(self), slips_of_limits(self)
         for key, text in chain.from_iterable(slips):
-            raise ScenarioError(f"The group {self.name!r} {text}.", key)
+            raise LoadScenarioError(f"The group {self.name!r} {text}.", key)
         for name in self.also:
             try:
                 answers_of(name)
             except ValueError:
-                raise ScenarioError(
+                raise LoadScenarioError(
                     f"The group {self.name!r} has also {name!r}, which is neither an error of Kafka's nor one of "
                     f"{', '.join(OUTCOMES)}.",
                     *("also", name),
@@ -158,7 +158,7 @@ class Group:
         try:
             return code_of(self.expect)
         except ValueError as error:
-            raise ScenarioError(
+            raise LoadScenarioError(
                 f"The group {self.name!r} expects an error that Kafka does not have: {self.expect}.", "expect"
             ) from error
 
@@ -193,9 +193,9 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Scenario:
+class LoadScenario:
     name: str
-    groups: tuple[Group, ...]
+    groups: tuple[RequestGroup, ...]
     about: str = ""
     brokers: int = 1  # at least: with --control each topic has this many replicas
     configs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # by topic: settings by Kafka's name
@@ -208,45 +208,49 @@ class Scenario:
     def __post_init__(self) -> None:
         names = [group.name for group in self.groups]
         if not self.name or not names:
-            raise ScenarioError("A scenario needs a name and at least one group.")
+            raise LoadScenarioError("A scenario needs a name and at least one group.")
         if len(set(names)) < len(names):
-            raise ScenarioError(f"The scenario {self.name!r} has two groups of one name.")
+            raise LoadScenarioError(f"The scenario {self.name!r} has two groups of one name.")
         if self.brokers < 1:
-            raise ScenarioError(f"The scenario {self.name!r} needs 1 broker or more, not {self.brokers}.", "brokers")
+            raise LoadScenarioError(
+                f"The scenario {self.name!r} needs 1 broker or more, not {self.brokers}.", "brokers"
+            )
         for key in ("send_delay_limit_ms", "lateness_limit_ms"):
             if getattr(self, key) < 0:
-                raise ScenarioError(f"The scenario {self.name!r} has a negative time: {key}.", key)
+                raise LoadScenarioError(f"The scenario {self.name!r} has a negative time: {key}.", key)
         for number, group in enumerate(self.groups):
             if group.client in READERS:
                 self._check_read(group, number)
         for topic in self.configs:
             if topic not in self.topics:
-                raise ScenarioError(f"configs names the topic {topic!r}, to which no group sends.", "configs", topic)
+                raise LoadScenarioError(
+                    f"configs names the topic {topic!r}, to which no group sends.", "configs", topic
+                )
         for number, rule in enumerate(self.followers):
             if rule.get("topic") not in self.topics:
-                raise ScenarioError(
+                raise LoadScenarioError(
                     f"A rule of followers needs a topic to which a group sends, not {rule.get('topic')!r}.",
                     "followers",
                     number,
                 )
         for topic, partitions in self.assignments.items():
             if topic not in self.topics:
-                raise ScenarioError(
+                raise LoadScenarioError(
                     f"assignments names the topic {topic!r}, to which no group sends.", "assignments", topic
                 )
             if len(partitions) < self.topics[topic]:
-                raise ScenarioError(
+                raise LoadScenarioError(
                     f"assignments has {len(partitions)} partitions of the topic {topic!r}, "
                     f"and groups send to {self.topics[topic]}.",
                     "assignments",
                     topic,
                 )
         if self.requests > MAX_REQUESTS:
-            raise ScenarioError(
+            raise LoadScenarioError(
                 f"The scenario {self.name!r} has {self.requests:,} requests; at most {MAX_REQUESTS:,} are allowed."
             )
 
-    def _check_read(self, group: Group, number: int) -> None:
+    def _check_read(self, group: RequestGroup, number: int) -> None:
         sending = (other for other in self.groups if other.topic == group.topic and other.client not in READERS)
         sent = max((other.partitions for other in sending), default=0)
         key, text = "topic", ""
@@ -257,7 +261,7 @@ class Scenario:
         elif group.topic in self.transactional and (group.client, group.isolation) != (READER, READ_COMMITTED):
             text = "reads a topic that is written in transactions: that takes client: reader, isolation: read_committed"
         if text:
-            raise ScenarioError(f"The group {group.name!r} {text}.", "groups", number, key)
+            raise LoadScenarioError(f"The group {group.name!r} {text}.", "groups", number, key)
 
     def records_to(self, topic: str, partition: int) -> int:
         """Return how many records are sent there, if each request goes to one partition."""

@@ -15,8 +15,8 @@ OF_ALL = ("name", "topic", "acks", "expect", "client", "partitions", "connection
 
 
 def slips_of_reader(group: Any) -> Iterator[tuple[str, str]]:
-    """Yield the mistakes of a Group (model.py): the key, and the rest of a sentence about the group. A sender must not
-    have fields of readers."""
+    """Yield the mistakes of a RequestGroup (model.py): the key, and the rest of a sentence about the group. A sender
+    must not have fields of readers."""
     reads = group.client in READERS
     own = (*(OF_READERS if reads else ()), *(OF_MEMBERS if group.client == MEMBER else ()))
     for field in fields(group):
@@ -34,7 +34,7 @@ def slips_of_reader(group: Any) -> Iterator[tuple[str, str]]:
         yield "vanish_every", "has vanish_every, and no life_ms"
 
 
-class Part(NamedTuple):
+class PartitionToRead(NamedTuple):
     """A partition to read: its leader's address and its log end before the load, and the number of records that the
     scenario sends to it."""
 
@@ -45,10 +45,10 @@ class Part(NamedTuple):
     records: int
 
 
-class Reading(NamedTuple):
+class ReaderOptions(NamedTuple):
     """The options of a reader. The column `reading` of the plan has them as JSON."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[PartitionToRead, ...]
     is_committed: bool
     is_transactional: bool  # the log has transaction markers, so its length is not its number of records
     fetch_bytes: int
@@ -67,7 +67,9 @@ class Reading(NamedTuple):
         return json.dumps(self._asdict())
 
     @classmethod
-    def from_json(cls, text: str) -> Reading:
+    def from_json(cls, text: str) -> ReaderOptions:
         content = json.loads(text)
         life_ms = content["life_ms"] and (content["life_ms"][0], content["life_ms"][1])
-        return cls(**content | {"parts": tuple(Part(*part) for part in content["parts"]), "life_ms": life_ms})
+        return cls(
+            **content | {"parts": tuple(PartitionToRead(*part) for part in content["parts"]), "life_ms": life_ms}
+        )

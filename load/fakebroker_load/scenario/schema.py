@@ -10,7 +10,7 @@ from fakebroker_load.scenario.actions import BROKER_VERBS, VERBS
 from fakebroker_load.scenario.answers import NO_ANSWER
 from fakebroker_load.scenario.batches import CODECS, ENDS
 from fakebroker_load.scenario.limits import SHARE_PATTERN
-from fakebroker_load.scenario.model import CLIENTS, COUNTS, MAX_TIMEOUT_MS, WRITTEN, Group
+from fakebroker_load.scenario.model import CLIENTS, COUNTS, MAX_TIMEOUT_MS, WRITTEN, RequestGroup
 from fakebroker_load.scenario.reads import ISOLATIONS, READERS
 
 _TIME = {"type": "integer", "minimum": 0, "maximum": MAX_TIMEOUT_MS}
@@ -83,7 +83,7 @@ _OWN: dict[str, dict[str, Any]] = {
 
 def json_schema() -> dict[str, Any]:
     """Return the JSON Schema, draft 2020-12."""
-    required = [field.name for field in fields(Group) if field.default is field.default_factory is MISSING]
+    required = [field.name for field in fields(RequestGroup) if field.default is field.default_factory is MISSING]
     group = {
         "type": "object",
         "additionalProperties": False,
@@ -91,7 +91,7 @@ def json_schema() -> dict[str, Any]:
         "if": {"properties": {"client": {"enum": list(READERS)}}, "required": ["client"]},
         "then": {"properties": dict.fromkeys(_OF_SENDERS, False)},
         "else": {"required": list(_OF_SENDERS)},
-        "properties": {field.name: _OWN.get(field.name) or _TYPES[str(field.type)] for field in fields(Group)},
+        "properties": {field.name: _OWN.get(field.name) or _TYPES[str(field.type)] for field in fields(RequestGroup)},
     }
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",

@@ -13,7 +13,7 @@ OF_PRODUCERS = ("acks", "bootstrap.servers", "client.id", "transactional.id")  #
 
 
 def slips_of_sender(group: Any) -> Iterator[tuple[str, str]]:
-    """Yield the mistakes of a Group (model.py): the key, and the rest of a sentence about the group."""
+    """Yield the mistakes of a RequestGroup (model.py): the key, and the rest of a sentence about the group."""
     has_producer = group.client in (PRODUCER, TRANSFORM)
     if (group.client == TRANSFORM) != (group.source is not None):
         yield "source", "needs both client: transform and a source, or neither"

@@ -4,8 +4,8 @@ Shape    `with prepared(ask, scenario, run_id, keep) as own:` creates the scenar
          alone (`orders-1f3a...`), and sets what their followers do. It yields the scenario with these names.
 Theory   The topics are the run's own. So records of other clients cannot make the run fail, and followers of other
          topics are not frozen.
-Errors   ControlError for calls that the control refuses. A refused deletion of a topic is only reported. ScenarioError
-         if the cluster has too few brokers.
+Errors   ControlCallError for calls that the control refuses. A refused deletion of a topic is only reported.
+         LoadScenarioError if the cluster has too few brokers.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
 
-from fakebroker_load.control import ControlError
+from fakebroker_load.control import ControlCallError
 from fakebroker_load.scenario.actions import Ask, renamed
-from fakebroker_load.scenario.model import Scenario, ScenarioError
+from fakebroker_load.scenario.model import LoadScenario, LoadScenarioError
 
 
 @contextmanager
-def prepared(ask: Ask, scenario: Scenario, run_id: str, keep_topics: bool = False) -> Iterator[Scenario]:
+def prepared(ask: Ask, scenario: LoadScenario, run_id: str, keep_topics: bool = False) -> Iterator[LoadScenario]:
     """Yield the scenario with its own topics, which exist during the block."""
     brokers = len(ask("GET", "/v1/cluster", None)["brokers"])
     if brokers < scenario.brokers:
-        raise ScenarioError(
+        raise LoadScenarioError(
             f"The scenario {scenario.name!r} needs {scenario.brokers} brokers, and the cluster has {brokers}.",
             "brokers",
         )
@@ -66,5 +66,5 @@ def _delete(ask: Ask, topic: str) -> None:
     """Delete the topic. If that fails, report it and go on to the verdict, since the measurement is still valid."""
     try:
         ask("DELETE", f"/v1/topics/{quote(topic, safe='')}", None)
-    except ControlError as error:
+    except ControlCallError as error:
         print(f"fakebroker-load: the topic {topic} stays: {error}", file=sys.stderr)

@@ -36,7 +36,7 @@ class ClockUnknown(Exception):
     """The driver does not respond to questions for the time; the message is for the user."""
 
 
-class Offset(NamedTuple):
+class ClockOffset(NamedTuple):
     """The driver's clock is ahead of ours by `ns`, with an error of at most `error_ns`."""
 
     ns: int
@@ -49,8 +49,8 @@ class TaskClock:
 
     task: int
     host: str
-    before: Offset
-    after: Offset
+    before: ClockOffset
+    after: ClockOffset
 
     @property
     def error_us(self) -> int:
@@ -86,9 +86,9 @@ def ask(address: Address, question: list[Any], answers: Callable[[Any], bool]) -
     )
 
 
-def offset_to(address: Address, pings: int = PINGS, clock: Callable[[], int] = time.monotonic_ns) -> Offset:
+def offset_to(address: Address, pings: int = PINGS, clock: Callable[[], int] = time.monotonic_ns) -> ClockOffset:
     """Ask the driver for its time `pings` times. Raises ClockUnknown."""
-    best: Offset | None = None
+    best: ClockOffset | None = None
     for number in range(pings):
         before = clock()
 
@@ -97,16 +97,16 @@ def offset_to(address: Address, pings: int = PINGS, clock: Callable[[], int] = t
 
         theirs = ask(address, ["time", number, before], is_it)[2]
         after = clock()
-        offset = Offset(int(theirs) - (before + after) // 2, (after - before + 1) // 2)
+        offset = ClockOffset(int(theirs) - (before + after) // 2, (after - before + 1) // 2)
         if best is None or offset.error_ns < best.error_ns:
             best = offset
     assert best is not None
     return best
 
 
-def same_or(offset: Offset, same_boot: bool) -> Offset:
+def same_or(offset: ClockOffset, same_boot: bool) -> ClockOffset:
     """Return no offset for the same clock."""
-    return Offset(0, 0) if same_boot and abs(offset.ns) <= offset.error_ns else offset
+    return ClockOffset(0, 0) if same_boot and abs(offset.ns) <= offset.error_ns else offset
 
 
 def clock_facts(clocks: Iterable[TaskClock], tasks: int) -> dict[str, Any]:

@@ -24,7 +24,7 @@ MODULES = (
 
 
 @dataclass(frozen=True)
-class Cluster:
+class SparkCluster:
     """The cluster of a command. `tasks` run at the same time; None means all slots that come within `wait_s`.
     `settings` are Spark's."""
 
@@ -47,7 +47,7 @@ def settings_of(given: Sequence[str] | None) -> dict[str, str]:
 
 @contextmanager
 def ready_cluster(
-    cluster: Cluster, console: Console, shared: Path | None, rows: int = 0
+    cluster: SparkCluster, console: Console, shared: Path | None, rows: int = 0
 ) -> Iterator[tuple[SparkSession, int]]:
     """Yield a session for the block, and how many tasks can run at the same time. `shared` is the folder to which tasks
     write results, if they do, and `rows` how many. Raises NotReady, and the errors of `start_spark`."""

@@ -15,7 +15,7 @@ import pyarrow as pa
 from pyspark import BarrierTaskContext
 
 from fakebroker_load.progress import ProgressSender
-from fakebroker_load.spark.clocks import Address, Offset, ask, boot_id, offset_to, same_or, widened
+from fakebroker_load.spark.clocks import Address, ClockOffset, ask, boot_id, offset_to, same_or, widened
 from fakebroker_load.worker import run
 
 # Spark checks once a second whether all tasks have arrived at the barrier, so they leave it up to that much apart.
@@ -68,7 +68,7 @@ def begin(driver: Address, task: int) -> None:
         raise SecondTry("A task was lost, and a load is not repeated.")
 
 
-def tell(driver: Address, task: int, before: Offset, after: Offset, late_ms: int | None) -> None:
+def tell(driver: Address, task: int, before: ClockOffset, after: ClockOffset, late_ms: int | None) -> None:
     """Report the offsets of this task's clock, and how late its machine made it."""
     question = ["clock", task, socket.gethostname(), list(before), list(after), late_ms]
     ask(driver, question, lambda answer: answer == ["clock", task])

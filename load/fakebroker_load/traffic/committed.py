@@ -9,12 +9,12 @@ Source   clients/.../consumer/internals/CompletedFetch.java of Kafka 4.3.
 from __future__ import annotations
 
 from fakebroker.protocol.record_batch import decode_records
-from fakebroker_load.wire.log_messages import Fetched, whole_batches
+from fakebroker_load.wire.log_messages import FetchedPartition, whole_batches
 
 _ABORT = 0  # the type in the key of a marker, after its version
 
 
-def hidden_batches(fetched: Fetched) -> set[int]:
+def hidden_batches(fetched: FetchedPartition) -> set[int]:
     """Return the base offsets of the batches that are not shown."""
     aborted = sorted(fetched.aborted, key=lambda transaction: transaction[1])
     hidden: set[int] = set()

@@ -21,8 +21,8 @@ from typing import Any
 
 from fakebroker.protocol.errors import ProtocolError
 from fakebroker_load.plan import Row
-from fakebroker_load.scenario.reads import Reading
-from fakebroker_load.traffic.membership import MUST_REJOIN, REBALANCING, Joined, Membership
+from fakebroker_load.scenario.reads import ReaderOptions
+from fakebroker_load.traffic.membership import MUST_REJOIN, REBALANCING, JoinResult, Membership
 from fakebroker_load.traffic.reading import FAILED, RETRY_S, STALLED_S, Cursor, Noter, Notes
 from fakebroker_load.wire.client import sleep_until
 
@@ -32,13 +32,13 @@ FETCH_WAIT_MS = 50  # of each partition in turn; heartbeats are sent in between
 NO_LIFE_ENDS = float("inf")
 
 
-class Member:
+class MemberDriver:
     """A driver of members, used like the driver of a connection."""
 
     def __init__(self, load: Noter, row: Row, run_id: str) -> None:
         self._load = load
         self._row = row
-        self._reading = Reading.from_json(row["reading"])
+        self._reading = ReaderOptions.from_json(row["reading"])
         self._group_id = f"{row['group']}-{run_id}"
         self._notes = Notes(load, row, run_id, self._group_id)
         self._draw = random.Random(f"{row['seed']}/{row['group']}/{row['number']}/lives")
@@ -85,7 +85,7 @@ class Member:
         """Run one life, from its first JoinGroup to its end."""
         me = Membership(self._group_id, self._row["topic"], self._reading)
         ends: float | None = None
-        before: tuple[str, int, Joined] | None = None
+        before: tuple[str, int, JoinResult] | None = None
         try:
             await me.find_coordinator()
             while True:
@@ -110,7 +110,7 @@ class Member:
         low_ms, high_ms = self._reading.life_ms or (0, 0)
         return self._draw.uniform(low_ms, high_ms) / 1000 if high_ms else NO_LIFE_ENDS
 
-    async def _take_part(self, me: Membership, joined: Joined, ends: float) -> int | None:
+    async def _take_part(self, me: Membership, joined: JoinResult, ends: float) -> int | None:
         """Take part in one generation. Return the error that ended the generation; None if the life is over."""
         cursors: list[Cursor] = []
         try:
@@ -176,7 +176,7 @@ class Member:
             self._fail(error)
         await self._look_at_the_group(me)
 
-    async def _commit_as_before(self, me: Membership, member_id: str, generation: int, joined: Joined) -> None:
+    async def _commit_as_before(self, me: Membership, member_id: str, generation: int, joined: JoinResult) -> None:
         """Commit as an earlier member or generation, like a commit that was delayed. The offset is the start of its
         first partition."""
         offsets = {partition: self._parts[partition].start for partition in joined.partitions[:1]}

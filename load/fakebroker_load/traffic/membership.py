@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from fakebroker.protocol.error_code import ErrorCode, kafka_name
 from fakebroker.protocol.errors import ProtocolError
-from fakebroker_load.scenario.reads import Reading
+from fakebroker_load.scenario.reads import ReaderOptions
 from fakebroker_load.wire.caller import Caller
 from fakebroker_load.wire.client import Exchange
 from fakebroker_load.wire.group_messages import (
@@ -42,7 +42,7 @@ MUST_REJOIN = (REBALANCING, UNKNOWN_MEMBER, ILLEGAL_GENERATION)
 _MEMBER_ID_REQUIRED = int(ErrorCode.member_id_required)
 
 
-class Joined(NamedTuple):
+class JoinResult(NamedTuple):
     exchange: Exchange  # the JoinGroup that returned the generation
     partitions: Sequence[int]
 
@@ -50,7 +50,7 @@ class Joined(NamedTuple):
 class Membership:
     """A membership. `member_id` and `generation` are those of the coordinator's last response."""
 
-    def __init__(self, group_id: str, topic: str, reading: Reading) -> None:
+    def __init__(self, group_id: str, topic: str, reading: ReaderOptions) -> None:
         self.group_id = group_id
         self.member_id = ""
         self.generation = -1
@@ -75,7 +75,7 @@ class Membership:
                 return
         raise complaint
 
-    async def join(self) -> Joined:
+    async def join(self) -> JoinResult:
         """Join until it is a member of a generation, and knows its partitions there."""
         subscription, session_ms = subscription_to(self._topic), self._reading.session_ms
         while True:
@@ -105,7 +105,7 @@ class Membership:
                 REBALANCE_MS + session_ms,
             )
             if not self._must_rejoin("SyncGroup", int(answer.error_code)):
-                return Joined(exchange, assigned(bytes(answer.assignment), self._topic))
+                return JoinResult(exchange, assigned(bytes(answer.assignment), self._topic))
 
     def _must_rejoin(self, what: str, error: int) -> bool:
         if error == UNKNOWN_MEMBER:

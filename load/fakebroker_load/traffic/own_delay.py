@@ -30,7 +30,7 @@ PERIOD_NS = 20_000_000
 LEAST_NS = 5_000_000  # a timer may be this late without a standstill
 PRESSURE = Path("/proc/pressure/cpu")
 
-Held = tuple[Row, int | None, int | None]
+HeldRow = tuple[Row, int | None, int | None]
 
 
 class Standstills:
@@ -116,7 +116,7 @@ class OwnDelay:
 
     def __init__(self, release: Callable[[Row], None], hosts: Iterable[str | None]) -> None:
         self._release = release
-        self._held: list[Held] = []
+        self._held: list[HeldRow] = []
         self._standstills = Standstills(time.monotonic_ns())
         self._pressure = Pressure(read_pressure if is_here(hosts) else lambda: None)
         self._is_over = False

@@ -34,9 +34,9 @@ from fakebroker.producer.sending.response_errors import BrokerError
 from fakebroker.producing.async_producer import AsyncProducer
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.record_batch import Record
-from fakebroker_load.plan import Planned, Row, requests_of
+from fakebroker_load.plan import PlannedRequest, Row, requests_of
 from fakebroker_load.traffic.rows import RESULT_SCHEMA, make_value
-from fakebroker_load.wire.client import Exchange, Outcome, sleep_until
+from fakebroker_load.wire.client import Exchange, RequestOutcome, sleep_until
 from fakebroker_load.wire.messages import fingerprint
 
 _NS_PER_MS = 1_000_000
@@ -51,7 +51,7 @@ class Keeper(Protocol):
     def keep(self, row: Row, exchange: Exchange) -> None: ...
 
 
-class Expired(NamedTuple):
+class ExpiredBatch(NamedTuple):
     begun_ms: int  # when its batch was begun, on the monotonic clock
     was_sent: bool
 
@@ -70,7 +70,7 @@ class ProducerDriver:
             or self._config.retries == 0
         )
         self._kept = {name: row[name] for name in RESULT_SCHEMA.names if name in row} | {"ordered": ordered}
-        self._expired: dict[ProducerError, Expired] = {}  # by the error of the batch's records
+        self._expired: dict[ProducerError, ExpiredBatch] = {}  # by the error of the batch's records
         self._under_way: set[asyncio.Future[RecordMetadata]] = set()
         self._start_ns = 0
         self._producer = AsyncProducer(
@@ -113,7 +113,7 @@ class ProducerDriver:
         tries = 1 + min(config.retries, 100)
         return config.linger_ms + (1 + tries) * (config.request_timeout_ms + config.retry_backoff_ms)
 
-    async def _send(self, planned: Planned) -> None:
+    async def _send(self, planned: PlannedRequest) -> None:
         row = self._row
         key, value = self._load.make_key(row, planned.number), make_value(row, planned.number)
         exchange = Exchange(
@@ -155,7 +155,7 @@ class ProducerDriver:
     def _batch_expired(self, event: ProducerEvent, subject: object) -> None:
         assert isinstance(event, BatchExpired)
         batch, error = cast("tuple[ProducerBatch, ProducerError]", subject)
-        self._expired[error] = Expired(batch.created_ms, event.was_in_flight or batch.attempts > 0)
+        self._expired[error] = ExpiredBatch(batch.created_ms, event.was_in_flight or batch.attempts > 0)
 
     def _ended(self, exchange: Exchange, own: Row, result: RecordMetadata | ProducerError | None) -> None:
         """Keep the row of a record; `result` is None if there is none."""
@@ -168,19 +168,19 @@ class ProducerDriver:
         error_code, base_offset = None, None
         expired = self._expired.get(result) if isinstance(result, ProducerError) else None
         if isinstance(result, RecordMetadata):
-            exchange.outcome, error_code, base_offset = Outcome.ANSWERED, 0, result.offset
+            exchange.outcome, error_code, base_offset = RequestOutcome.ANSWERED, 0, result.offset
         elif expired is not None:
-            exchange.outcome = Outcome.EXPIRED_IN_FLIGHT if expired.was_sent else Outcome.EXPIRED
+            exchange.outcome = RequestOutcome.EXPIRED_IN_FLIGHT if expired.was_sent else RequestOutcome.EXPIRED
             limit_ms = config.delivery_timeout_ms if due_ns[1] != exchange.answered_ns else config.request_timeout_ms
             due_ns = ((expired.begun_ms + limit_ms - 1) * _NS_PER_MS, due_ns[1])
         elif isinstance(result, BrokerError) and result.code == ErrorCode.network_exception:
-            exchange.outcome = Outcome.CLOSED
+            exchange.outcome = RequestOutcome.CLOSED
         elif isinstance(result, BrokerError):
-            exchange.outcome, error_code = Outcome.ANSWERED, result.code  # the error has no offset
+            exchange.outcome, error_code = RequestOutcome.ANSWERED, result.code  # the error has no offset
         elif isinstance(result, _NEVER_IN_A_BATCH):
-            exchange.outcome = Outcome.REFUSED
+            exchange.outcome = RequestOutcome.REFUSED
         else:
-            exchange.outcome = Outcome.MISSING
+            exchange.outcome = RequestOutcome.MISSING
         low_ns, high_ns = due_ns
         due = {"due_low_us": self._after_start_us(low_ns), "due_high_us": self._after_start_us(high_ns)}
         answer = {"error_code": error_code, "base_offset": base_offset, "outcome": str(exchange.outcome)}

@@ -30,10 +30,10 @@ from fakebroker_load.traffic.producers import Keeper
 from fakebroker_load.traffic.raw_transactions import RawTransaction
 from fakebroker_load.traffic.rows import RESULT_SCHEMA, ROWS_AT_ONCE, make_value
 from fakebroker_load.wire.caller import Caller
-from fakebroker_load.wire.client import Connection, Exchange, Outcome, connect, drive
+from fakebroker_load.wire.client import ClientConnection, Exchange, RequestOutcome, connect, drive
 from fakebroker_load.wire.messages import (
     AnswerReader,
-    ProduceAnswer,
+    ProduceResult,
     compressed,
     decode_answers,
     decode_init_producer_id,
@@ -58,7 +58,7 @@ class SentRecord(NamedTuple):
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
-class Sent(Exchange):
+class ProduceExchange(Exchange):
     """A request of the plan."""
 
     records: list[SentRecord]
@@ -80,7 +80,7 @@ class RawDriver:
         if row["transaction"] is not None:
             name = f"{row['client_id']}-{run_id}-{row['connection']}"
             self._transaction = RawTransaction(name, (row["host"], row["port"]), [part[:2] for part in self._parts])
-        self._connection: Connection | None = None
+        self._connection: ClientConnection | None = None
 
     async def connect(self, at_once: asyncio.Semaphore) -> None:
         host, port = self._row["host"], self._row["port"]
@@ -124,7 +124,7 @@ class RawDriver:
         for _ in range(len(self._parts) * self._row["records_per_batch"]):
             self._load.has_sent()
 
-    def _exchanges(self) -> Iterator[Sent]:
+    def _exchanges(self) -> Iterator[ProduceExchange]:
         row = self._row
         for number, correlation_id, timeout_ms, intended_us in requests_of(row):
             timestamp_ms = int(time.time() * 1000)
@@ -132,7 +132,7 @@ class RawDriver:
             batches: list[tuple[str, tuple[int, bytes]]] = []
             for part in self._parts:
                 batches.append((part[0], (part[1], self._batch(part, number, timestamp_ms, records))))
-            yield Sent(
+            yield ProduceExchange(
                 correlation_id=correlation_id,
                 request=encode_produce(
                     correlation_id=correlation_id,
@@ -179,14 +179,14 @@ class RawDriver:
 
     def _ended(self, exchange: Exchange) -> None:
         """Keep the rows of a request. A response about other partitions is garbled."""
-        sent = cast(Sent, exchange)
-        outcome: Outcome = sent.outcome
-        answers: dict[Part, ProduceAnswer] = {}
+        sent = cast(ProduceExchange, exchange)
+        outcome: RequestOutcome = sent.outcome
+        answers: dict[Part, ProduceResult] = {}
         if sent.answer is not None:
             try:
                 answers = self._read(sent.answer)
             except ProtocolError:
-                outcome = Outcome.GARBLED
+                outcome = RequestOutcome.GARBLED
         common = {
             "correlation_id": sent.correlation_id,
             "timeout_ms": sent.timeout_ms,
@@ -212,7 +212,7 @@ class RawDriver:
             }
             self._load.keep(self._kept | common | own, sent)
 
-    def _read(self, frame: bytes) -> dict[Part, ProduceAnswer]:
+    def _read(self, frame: bytes) -> dict[Part, ProduceResult]:
         """Return the response for each partition of a request. Raises ProtocolError if it is about others."""
         results = decode_answers(frame) if len(self._parts) > 1 else [self._reader.read(frame)]
         answers = {(answer.topic, answer.partition): answer for answer in results}
@@ -221,7 +221,7 @@ class RawDriver:
         return answers
 
 
-def told(answer: ProduceAnswer | None, at: int) -> Row:
+def told(answer: ProduceResult | None, at: int) -> Row:
     """Return what a response tells of one record of a batch; nothing without a response."""
     if answer is None:
         return dict.fromkeys(("error_code", "base_offset", "throttle_ms", "append_ms"))

@@ -18,7 +18,7 @@ from fakebroker_load.wire.caller import Caller
 from fakebroker_load.wire.group_messages import TRANSACTION, decode_find_coordinator, encode_find_coordinator
 from fakebroker_load.wire.messages import decode_init_producer_id, encode_init_producer_id
 from fakebroker_load.wire.transaction_messages import (
-    TransactionalProducer,
+    TransactionalIdentity,
     check_add_partitions,
     check_end,
     encode_add_partitions,
@@ -37,9 +37,9 @@ class RawTransaction:
         self.name = name
         self._bootstrap = bootstrap
         self._parts = parts
-        self._producer = TransactionalProducer(name, -1, -1)
+        self._producer = TransactionalIdentity(name, -1, -1)
 
-    async def begin(self) -> TransactionalProducer:
+    async def begin(self) -> TransactionalIdentity:
         """Begin it, with a new producer."""
         self._producer = await self._tried(self._init)
         await self._tried(self._add_partitions)
@@ -54,9 +54,9 @@ class RawTransaction:
 
         await self._tried(end)
 
-    async def _init(self, coordinator: Caller) -> TransactionalProducer:
+    async def _init(self, coordinator: Caller) -> TransactionalIdentity:
         _, answer = await coordinator.ask(lambda number: encode_init_producer_id(number, self.name))
-        return TransactionalProducer(self.name, *decode_init_producer_id(answer))
+        return TransactionalIdentity(self.name, *decode_init_producer_id(answer))
 
     async def _add_partitions(self, coordinator: Caller) -> None:
         _, answer = await coordinator.ask(lambda number: encode_add_partitions(number, self._producer, self._parts))

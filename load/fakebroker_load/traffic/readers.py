@@ -13,18 +13,18 @@ from contextlib import suppress
 
 from fakebroker.protocol.errors import ProtocolError
 from fakebroker_load.plan import Row
-from fakebroker_load.scenario.reads import Reading
+from fakebroker_load.scenario.reads import ReaderOptions
 from fakebroker_load.traffic.reading import FAILED, RETRY_S, STALLED_S, Cursor, Noter, Notes
 from fakebroker_load.wire.client import sleep_until
 
 
-class Reader:
+class ReaderDriver:
     """A driver of a reader, used like the driver of a connection."""
 
     def __init__(self, load: Noter, row: Row, run_id: str) -> None:
         self._load = load
         self._row = row
-        self._reading = Reading.from_json(row["reading"])
+        self._reading = ReaderOptions.from_json(row["reading"])
         self._notes = Notes(load, row, run_id)
         part = next(part for part in self._reading.parts if part.partition == row["partition"])
         self._cursor = Cursor(self._notes, row["topic"], part, self._reading, part.start)

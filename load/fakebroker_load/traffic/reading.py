@@ -14,7 +14,7 @@ from fakebroker.protocol.record_batch import Record
 from fakebroker_load.log import read_key
 from fakebroker_load.plan import Row
 from fakebroker_load.readback.batches import problem_of
-from fakebroker_load.scenario.reads import Part, Reading
+from fakebroker_load.scenario.reads import PartitionToRead, ReaderOptions
 from fakebroker_load.traffic.committed import hidden_batches
 from fakebroker_load.wire.caller import Caller
 from fakebroker_load.wire.client import Exchange, WireError, ask_metadata
@@ -107,7 +107,9 @@ class Cursor:
 
     _correlation_id = 1
 
-    def __init__(self, notes: Notes, topic: str, part: Part, reading: Reading, offset: int, **of: Any) -> None:
+    def __init__(
+        self, notes: Notes, topic: str, part: PartitionToRead, reading: ReaderOptions, offset: int, **of: Any
+    ) -> None:
         self._notes = notes
         self._topic = topic
         self.part = part

@@ -116,7 +116,7 @@ RESULT_COLUMNS = (
 RESULT_SCHEMA = schema_of(RESULT_COLUMNS)
 
 
-class Results:
+class RowQueue:
     """A queue of rows from the loop to Spark, in portions."""
 
     def __init__(self) -> None:

@@ -30,7 +30,7 @@ from fakebroker_load.plan import Row
 from fakebroker_load.traffic.producers import Keeper, producer_name
 from fakebroker_load.traffic.rows import RESULT_SCHEMA
 from fakebroker_load.wire.caller import Caller
-from fakebroker_load.wire.client import Exchange, Outcome, sleep_until
+from fakebroker_load.wire.client import Exchange, RequestOutcome, sleep_until
 from fakebroker_load.wire.group_messages import (
     decode_find_coordinator,
     decode_offset_fetch,
@@ -46,7 +46,7 @@ COMMIT_WITHIN_MS = 60_000  # default of max.block.ms
 STALLED_S = 30.0  # without a committed transaction
 
 
-class Processor:
+class ProcessorDriver:
     """A driver of a processor, used like the driver of a connection."""
 
     def __init__(self, load: Keeper, row: Row, run_id: str) -> None:
@@ -202,7 +202,7 @@ class Processor:
             intended_ns=(sent_ns or now_ns) - self._start_ns,  # unplanned: sent when its source was read
             sent_ns=sent_ns,
             answered_ns=None if metadata is None else now_ns,
-            outcome=Outcome.NOT_SENT if metadata is None else Outcome.ANSWERED,
+            outcome=RequestOutcome.NOT_SENT if metadata is None else RequestOutcome.ANSWERED,
         )
         own: Row = {
             "sequence": sequence,

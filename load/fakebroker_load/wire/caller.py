@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Self
 
-from fakebroker_load.wire.client import Connection, Exchange, connect, internal
+from fakebroker_load.wire.client import ClientConnection, Exchange, connect, internal
 
 GRACE_MS = 5_000  # after the broker's allowed time
 
@@ -16,7 +16,7 @@ GRACE_MS = 5_000  # after the broker's allowed time
 class Caller:
     """A connection with one request at a time. `first` is the first correlation id."""
 
-    def __init__(self, connection: Connection, place: str, first: int = 1) -> None:
+    def __init__(self, connection: ClientConnection, place: str, first: int = 1) -> None:
         self._connection = connection
         self._place = place
         self._next = first

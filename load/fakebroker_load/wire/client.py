@@ -1,8 +1,8 @@
 """A client that sends frames over a raw socket. It notes to the microsecond when each was written and answered.
 
-Theory   One `Connection` is one socket. `drive` sends its requests in order, each no earlier than intended and with at
-         most `pipelined` of them unanswered. Only the correlation id of a response is decoded at once. Bodies are read
-         later: reading one response must not delay the note of the next one's arrival.
+Theory   One `ClientConnection` is one socket. `drive` sends its requests in order, each no earlier than intended and
+         with at most `pipelined` of them unanswered. Only the correlation id of a response is decoded at once. Bodies
+         are read later: reading one response must not delay the note of the next one's arrival.
          Requests with acks=0 never get a response, which no wait can prove. So an ApiVersions request follows the last
          such request. Brokers answer a connection in order. If the first response is that of ApiVersions, all requests
          before it were read and got no response.
@@ -23,7 +23,13 @@ from typing import cast
 
 from fakebroker.protocol.errors import ProtocolError
 from fakebroker.protocol.framing import FrameDecoder
-from fakebroker_load.wire.messages import Metadata, decode_metadata, encode_metadata, encode_probe, is_probe_answer
+from fakebroker_load.wire.messages import (
+    ClusterMetadata,
+    decode_metadata,
+    encode_metadata,
+    encode_probe,
+    is_probe_answer,
+)
 
 CONNECT_TIMEOUT_S = 10
 PROBE_CORRELATION_ID = 0x7FFF_FFFF  # above every planned one
@@ -32,7 +38,7 @@ STOOD_STILL_NS = 200_000_000  # a timer that is this late shows that this proces
 SILENT_AT_ONCE = 1_000  # acks=0 requests that are kept before they are shown to be silent
 
 
-class Outcome(StrEnum):
+class RequestOutcome(StrEnum):
     ANSWERED = "answered"
     SILENT = "silent"  # acks=0: no response, and the connection was alive and empty afterwards
     MISSING = "no answer"  # none until timeout + grace
@@ -61,13 +67,13 @@ class Exchange:
     sent_ns: int | None = None
     answered_ns: int | None = None
     answer: bytes | None = None  # the frame without its length
-    outcome: Outcome = Outcome.NOT_SENT
+    outcome: RequestOutcome = RequestOutcome.NOT_SENT
 
 
 Ended = Callable[[Exchange], None]  # called once for each request, when its outcome is known
 
 
-class Connection(asyncio.Protocol):
+class ClientConnection(asyncio.Protocol):
     """One socket. `waiting` holds requests that need a response, oldest first; `silent` those that must get none."""
 
     def __init__(self, ended: Ended = lambda exchange: None) -> None:
@@ -94,11 +100,11 @@ class Connection(asyncio.Protocol):
             while (frame := self._decoder.next_frame()) is not None:
                 self._take(frame, now_ns)
         except (ProtocolError, struct.error):
-            self._give_up(Outcome.GARBLED)
+            self._give_up(RequestOutcome.GARBLED)
         self._news.set()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._give_up(Outcome.CLOSED)
+        self._give_up(RequestOutcome.CLOSED)
         self._news.set()
         self._lost.set()
 
@@ -114,7 +120,7 @@ class Connection(asyncio.Protocol):
             raise ProtocolError(f"There is no request with the correlation id {correlation_id}.")
         exchange.answered_ns = self._last_answer_ns = now_ns
         exchange.answer = frame
-        exchange.outcome = Outcome.ANSWERED if in_order else Outcome.OUT_OF_ORDER
+        exchange.outcome = RequestOutcome.ANSWERED if in_order else RequestOutcome.OUT_OF_ORDER
         self._end(exchange)
 
     def _end(self, *exchanges: Exchange) -> None:
@@ -122,7 +128,7 @@ class Connection(asyncio.Protocol):
             if exchange.correlation_id != PROBE_CORRELATION_ID:
                 self._ended(exchange)
 
-    def _give_up(self, outcome: Outcome) -> None:
+    def _give_up(self, outcome: RequestOutcome) -> None:
         """Give all unanswered requests this outcome, and close the connection."""
         unanswered = (*self.waiting.values(), *self.silent.values())
         for exchange in unanswered:
@@ -135,7 +141,7 @@ class Connection(asyncio.Protocol):
 
     def send(self, exchange: Exchange) -> None:
         (self.waiting if exchange.wants_answer else self.silent)[exchange.correlation_id] = exchange
-        exchange.outcome = Outcome.MISSING
+        exchange.outcome = RequestOutcome.MISSING
         exchange.sent_ns = time.monotonic_ns()
         self._transport.write(exchange.request)
 
@@ -158,7 +164,7 @@ class Connection(asyncio.Protocol):
                 if now_ns - deadline_ns > STOOD_STILL_NS:  # data that arrived meanwhile is still unread
                     stood_still_until_ns = now_ns
                 else:
-                    self._give_up(Outcome.MISSING)
+                    self._give_up(RequestOutcome.MISSING)
         return not self.closed
 
     async def prove_silence(self, grace_ms: int) -> None:
@@ -168,11 +174,11 @@ class Connection(asyncio.Protocol):
         if await self.room(1, grace_ms) and probe.answer is not None and is_probe_answer(probe.answer):
             silent = tuple(self.silent.values())
             for exchange in silent:
-                exchange.outcome = Outcome.SILENT
+                exchange.outcome = RequestOutcome.SILENT
             self.silent.clear()
             self._end(*silent)
         else:
-            self._give_up(Outcome.CLOSED)
+            self._give_up(RequestOutcome.CLOSED)
 
     async def close(self) -> None:
         """Close the socket, and wait until the loop has released it. There is nothing left to flush."""
@@ -185,19 +191,19 @@ def internal(correlation_id: int, request: bytes) -> Exchange:
     return Exchange(correlation_id=correlation_id, request=request, wants_answer=True, timeout_ms=0, intended_ns=0)
 
 
-async def connect(host: str, port: int, ended: Ended = lambda exchange: None) -> Connection | None:
+async def connect(host: str, port: int, ended: Ended = lambda exchange: None) -> ClientConnection | None:
     """Return a new connection, or None if there is none in time."""
     loop = asyncio.get_running_loop()
     try:
         async with asyncio.timeout(CONNECT_TIMEOUT_S):
-            _, connection = await loop.create_connection(lambda: Connection(ended), host, port)
+            _, connection = await loop.create_connection(lambda: ClientConnection(ended), host, port)
     except OSError:  # TimeoutError is an OSError
         return None
     return connection
 
 
 async def drive(
-    connection: Connection,
+    connection: ClientConnection,
     exchanges: Iterable[Exchange],
     *,
     start_ns: int,
@@ -230,7 +236,9 @@ async def sleep_until(target_ns: int) -> None:
         await asyncio.sleep(left_ns / 1e9)
 
 
-async def find_leaders(bootstrap: list[tuple[str, int]], topics: dict[str, int], within_s: float = 10) -> Metadata:
+async def find_leaders(
+    bootstrap: list[tuple[str, int]], topics: dict[str, int], within_s: float = 10
+) -> ClusterMetadata:
     """Return the metadata, once each partition has a leader. Ask again until then. Raises WireError if that fails."""
     deadline_ns = time.monotonic_ns() + int(within_s * 1e9)
     complaint = ""
@@ -245,7 +253,7 @@ async def find_leaders(bootstrap: list[tuple[str, int]], topics: dict[str, int],
     raise WireError(f"The cluster has no leader for every partition that the scenario needs ({complaint}).")
 
 
-async def ask_metadata(bootstrap: list[tuple[str, int]], topics: list[str]) -> Metadata:
+async def ask_metadata(bootstrap: list[tuple[str, int]], topics: list[str]) -> ClusterMetadata:
     """Return the metadata of the first broker that responds."""
     for host, port in bootstrap:
         connection = await connect(host, port)

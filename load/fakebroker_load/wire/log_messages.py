@@ -45,7 +45,7 @@ class OffsetOutOfRangeError(RefusedError):
     """The log does not have this offset."""
 
 
-class Fetched(NamedTuple):
+class FetchedPartition(NamedTuple):
     high_watermark: int
     records: bytes  # whole batches; the last one may be cut
     aborted: tuple[tuple[int, int], ...] = ()  # for read_committed: producer id, and its first offset
@@ -96,7 +96,7 @@ def encode_fetch(
     return request_frame(FETCH, FETCH_VERSION, values, correlation_id, CLIENT_ID)
 
 
-def decode_fetch(frame: bytes, topic: str, partition: int) -> Fetched:
+def decode_fetch(frame: bytes, topic: str, partition: int) -> FetchedPartition:
     """Return the response for that partition. Raises RefusedError for an error code, ProtocolError for invalid bytes
     and for another partition."""
     _, answer = decode_response(FETCH, FETCH_VERSION, frame)
@@ -111,7 +111,7 @@ def decode_fetch(frame: bytes, topic: str, partition: int) -> Fetched:
     if part.error_code is not ErrorCode.none:
         raise RefusedError(f"Fetch of partition {partition}: {kafka_name(part.error_code)}")
     aborted = tuple((int(txn.producer_id), int(txn.first_offset)) for txn in part.aborted_transactions or ())
-    return Fetched(int(part.high_watermark), part.records or b"", aborted)
+    return FetchedPartition(int(part.high_watermark), part.records or b"", aborted)
 
 
 def _only(parts: list[P]) -> P:

@@ -43,7 +43,7 @@ _BEHIND_DELTAS = 3  # of a record: attributes, timestamp and offset deltas of 0
 _ERROR_CODES = frozenset(int(code) for code in ErrorCode)
 
 
-class ProduceAnswer(NamedTuple):
+class ProduceResult(NamedTuple):
     topic: str
     partition: int
     error_code: int
@@ -82,12 +82,12 @@ def fingerprint(record: Record) -> str:
     return blake2b(encode_record(record, 0, 0)[_BEHIND_DELTAS:], digest_size=8).hexdigest()
 
 
-def decode_answers(frame: bytes) -> list[ProduceAnswer]:
+def decode_answers(frame: bytes) -> list[ProduceResult]:
     """Return the response for each partition. Raises ProtocolError for any other frame."""
     _, answer = decode_response(PRODUCE, PRODUCE_VERSION, frame)
     assert isinstance(answer, ProduceResponse)
     throttle_ms = answer.throttle_time // timedelta(milliseconds=1)
-    answers: list[ProduceAnswer] = []
+    answers: list[ProduceResult] = []
     for topic in answer.responses:
         for part in topic.partition_responses:
             if part.error_code is ErrorCode.none and (part.record_errors or part.error_message is not None):
@@ -96,11 +96,11 @@ def decode_answers(frame: bytes) -> list[ProduceAnswer]:
             _check_start(offset, int(part.log_start_offset))
             append_ms = None if part.log_append_time is None else round(part.log_append_time.timestamp() * 1000)
             place = str(topic.name), int(part.index)
-            answers.append(ProduceAnswer(*place, int(part.error_code), offset, throttle_ms, append_ms))
+            answers.append(ProduceResult(*place, int(part.error_code), offset, throttle_ms, append_ms))
     return answers
 
 
-def decode_produce(frame: bytes) -> ProduceAnswer:
+def decode_produce(frame: bytes) -> ProduceResult:
     """Return the response for one partition. Raises ProtocolError for any other frame."""
     parts = decode_answers(frame)
     if len(parts) != 1:
@@ -139,7 +139,7 @@ class AnswerReader:
         )
         self._at = 4 + len(self._before)
 
-    def read(self, frame: bytes) -> ProduceAnswer:
+    def read(self, frame: bytes) -> ProduceResult:
         """Read a response like decode_produce. Raises ProtocolError."""
         at = self._at
         if len(frame) == at + _USUAL.size and frame.startswith(self._before, 4):
@@ -147,7 +147,7 @@ class AnswerReader:
             usual = append_time == -1 and nothing_else == _NOTHING_ELSE and throttle_ms >= 0 and tags == 0
             if usual and error_code in _ERROR_CODES:
                 _check_start(base_offset, start)
-                return ProduceAnswer(self._topic, self._partition, error_code, base_offset, throttle_ms)
+                return ProduceResult(self._topic, self._partition, error_code, base_offset, throttle_ms)
         return decode_produce(frame)
 
 
@@ -172,7 +172,7 @@ def encode_metadata(correlation_id: int, topics: list[str]) -> bytes:
     return request_frame(METADATA, METADATA_VERSION, values, correlation_id, CLIENT_ID)
 
 
-class Metadata(NamedTuple):
+class ClusterMetadata(NamedTuple):
     leaders: dict[tuple[str, int], tuple[str, int]]  # by (topic, partition): (host, port)
     epochs: dict[tuple[str, int], int]  # of the leaders
     problems: list[str]  # one phrase for each topic or partition without a leader
@@ -181,7 +181,7 @@ class Metadata(NamedTuple):
     contradictions: dict[tuple[str, int], str] = {}  # noqa: RUF012  # impossible statements about a partition
 
 
-def decode_metadata(frame: bytes) -> Metadata:
+def decode_metadata(frame: bytes) -> ClusterMetadata:
     _, answer = decode_response(METADATA, METADATA_VERSION, frame)
     assert isinstance(answer, MetadataResponse)
     brokers = {int(broker.node_id): (broker.host, int(broker.port)) for broker in answer.brokers}
@@ -207,7 +207,7 @@ def decode_metadata(frame: bytes) -> Metadata:
                     contradictions[place] = problem
             else:
                 problems.append(f"partition {topic.name}-{part.partition_index}: {kafka_name(part.error_code)}")
-    return Metadata(leaders, epochs, problems, frozenset(whole), followers, contradictions)
+    return ClusterMetadata(leaders, epochs, problems, frozenset(whole), followers, contradictions)
 
 
 def contradiction(part: MetadataResponsePartition) -> str | None:

@@ -18,7 +18,7 @@ _ADD_PARTITIONS, _ADD_PARTITIONS_VERSION = 24, 3
 _END, _END_VERSION = 26, 3
 
 
-class TransactionalProducer(NamedTuple):
+class TransactionalIdentity(NamedTuple):
     """A producer with a transactional id."""
 
     transactional_id: str
@@ -27,7 +27,7 @@ class TransactionalProducer(NamedTuple):
 
 
 def encode_add_partitions(
-    correlation_id: int, producer: TransactionalProducer, parts: Sequence[tuple[str, int]]
+    correlation_id: int, producer: TransactionalIdentity, parts: Sequence[tuple[str, int]]
 ) -> bytes:
     """Add partitions to the transaction. `parts` come topic by topic."""
     name, producer_id, epoch = producer
@@ -52,7 +52,7 @@ def check_add_partitions(frame: bytes) -> None:
                 raise ProtocolError(f"AddPartitionsToTxn of {topic.name}-{part.partition_index}: {code}")
 
 
-def encode_end(correlation_id: int, producer: TransactionalProducer, is_commit: bool) -> bytes:
+def encode_end(correlation_id: int, producer: TransactionalIdentity, is_commit: bool) -> bytes:
     name, producer_id, epoch = producer
     values = {"transactional_id": name, "producer_id": producer_id, "producer_epoch": epoch, "committed": is_commit}
     return request_frame(_END, _END_VERSION, values, correlation_id, CLIENT_ID)

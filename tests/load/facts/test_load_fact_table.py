@@ -26,7 +26,7 @@ from fakebroker_load.log import LOG_SCHEMA, PART_SCHEMA
 from fakebroker_load.traffic.rows import RESULT_SCHEMA
 from fakebroker_load.wire import group_messages, log_messages, transaction_messages
 from fakebroker_load.wire import messages as messages_of_requests
-from fakebroker_load.wire.client import Outcome
+from fakebroker_load.wire.client import RequestOutcome
 from fakebroker_load.wire.member_messages import FRAMES
 
 ROOT = Path(fakebroker_load.__file__).parent
@@ -123,7 +123,7 @@ def problems() -> set[str]:
     """Return the findings of the verdict: those of KINDS that a rule of some file or the outcome of a request gives."""
     rooms = [*(ROOT / "judging").glob("*.py"), *(ROOT / "readback").glob("*.py"), ROOT / "wire" / "messages.py"]
     sources = "".join(path.read_text() for path in rooms if path.name != "mismatches.py")
-    outcomes = {str(outcome) for outcome in Outcome} | {"gave up", SENT_BY_NOBODY}
+    outcomes = {str(outcome) for outcome in RequestOutcome} | {"gave up", SENT_BY_NOBODY}
     named = {one or other for one, other in re.findall(r"""'([^'\n]+)'|"([^"\n]+)\"""", sources)}
     return {problem for kind in KINDS.values() for problem in kind if problem in named | outcomes}
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from fakebroker.core.journal import events
 from fakebroker.core.journal.json_lines import to_json
-from fakebroker_load.journal.following import InOrder, Peers
+from fakebroker_load.journal.following import Peers, RequestOrder
 from fakebroker_load.journal.lines import Rows
 from fakebroker_load.journal.slices import connections, cut, first_gap, read_slice
 from fakebroker_load.journal.taps import JournalGap, known_event
@@ -43,7 +43,7 @@ lines = st.lists(st.one_of(event, event, event, event, damaged), max_size=12)
 
 def whole(data: bytes, begin: int) -> tuple[list[dict[str, Any]], str | None]:
     """Read line by line until a damaged one: the definition of the result."""
-    rows, peers, order, at = Rows("r"), Peers(), InOrder(), 0
+    rows, peers, order, at = Rows("r"), Peers(), RequestOrder(), 0
     gap = None
     try:
         for line in data.split(b"\n")[:-1]:

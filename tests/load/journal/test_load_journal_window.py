@@ -18,7 +18,7 @@ from fakebroker.core.journal import events
 from fakebroker.core.journal.json_lines import to_json
 from fakebroker.protocol.record_batch import Record, encode_batch
 from fakebroker.server.writing import journal_file
-from fakebroker_load.control import ControlError
+from fakebroker_load.control import ControlCallError
 from fakebroker_load.journal import window as windows
 from fakebroker_load.journal.file_window import FileWindow, _if_here
 from fakebroker_load.journal.slices import Slice, connections, cut
@@ -106,7 +106,7 @@ class Fails:
         return 0
 
     def take(self, pages: int | None = None) -> Iterator[Event]:
-        raise ControlError("gone")
+        raise ControlCallError("gone")
 
 
 def test_a_journal_that_cannot_be_had_any_more(served: tuple[FakeCluster, Path], tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from fakebroker_load.judging.by_journal import judge_by_journal
 from fakebroker_load.judging.mismatches import KINDS, mismatches
-from fakebroker_load.judging.requests import Log, judge
+from fakebroker_load.judging.requests import LogTables, judge
 from fakebroker_load.log import LOG_SCHEMA, PART_SCHEMA
 from fakebroker_load.traffic.rows import RESULT_SCHEMA
 from fakebroker_load.verdict import clocks, reasons_of
@@ -533,7 +533,7 @@ def found(spark: SparkSession) -> dict[str, list[Row]]:
         for name, case in {**CASES, **WIDE_CASES}.items()
         for seq, row in enumerate(case.journal, 1)
     ]
-    log = Log(frame(spark, records, LOG_SCHEMA), frame(spark, parts, PART_SCHEMA))
+    log = LogTables(frame(spark, records, LOG_SCHEMA), frame(spark, parts, PART_SCHEMA))
     judged = judge(spark, frame(spark, requests, RESULT_SCHEMA), 500, log, len(requests))
     judged, beside = judge_by_journal(
         spark, judged, journal_frame(spark, journal), log.parts, [*CASES, *WIDE_CASES], 500, slices=3

@@ -9,7 +9,7 @@ import pytest
 
 from fakebroker_load.judging.findings import NOT_MEASURED, RIGHT, STATUS, WRONG
 from fakebroker_load.judging.group_verdict import GroupVerdict
-from fakebroker_load.judging.limits import Held
+from fakebroker_load.judging.limits import LimitResult
 from fakebroker_load.judging.machine_lateness import MachineLateness
 from fakebroker_load.verdict import Verdict
 
@@ -25,7 +25,7 @@ OTHERWISE = replace(
 )
 NOT_EVERY = "Not every request got what it should"
 BY_LOAD = replace(IS_LATE, problems={"late by the load": 2, "late, undecided": 1}, load_late_us=7_000_000)
-BROKEN = Held("from intended p99", "ms", 5, 9.0)
+BROKEN = LimitResult("from intended p99", "ms", 5, 9.0)
 
 # What is different, and the kind and the headline that come of it.
 CASES: dict[str, tuple[dict[str, Any], str, str]] = {

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from fakebroker_load.judging import percentiles
 from fakebroker_load.judging.group_verdict import GroupVerdict
-from fakebroker_load.judging.limits import Held
+from fakebroker_load.judging.limits import LimitResult
 from fakebroker_load.judging.requests import judge
 from fakebroker_load.reports.junit import as_junit
 from fakebroker_load.reports.markdown import as_markdown
@@ -105,7 +105,10 @@ def test_each_run_has_a_lateness_limit_of_its_own(groups: dict[str, GroupVerdict
 
 
 def test_limits_are_told_where_the_verdict_is() -> None:
-    kept, broken = Held("from intended p99", "ms", 50, 12.34), Held("answers", "a second", 900, 850, is_least=True)
+    kept, broken = (
+        LimitResult("from intended p99", "ms", 50, 12.34),
+        LimitResult("answers", "a second", 900, 850, is_least=True),
+    )
     group = GroupVerdict("r", "g", "NONE", 1, 1, 1, 0, {"NONE": 1}, {}, None, None, None, limits=(kept,))
     runs = [{"scenario": {"name": "r"}, "took_s": 1}]
     text = as_markdown(Verdict((group,), 500))

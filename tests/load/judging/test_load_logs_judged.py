@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from fakebroker_load.judging.logs import logs_amiss
 from fakebroker_load.judging.mismatches import KINDS
-from fakebroker_load.judging.requests import Log
+from fakebroker_load.judging.requests import LogTables
 from fakebroker_load.log import LOG_SCHEMA, PART_SCHEMA
 
 pytestmark = pytest.mark.spark
@@ -48,7 +48,7 @@ CASES: dict[str, tuple[dict[str, Any], tuple[int | None, ...], str | None]] = {
 def test_each_offset_has_one_record(spark: SparkSession) -> None:
     parts = [PART | part | {"run": name} for name, (part, _, _) in CASES.items()]
     records = [RECORD | {"run": name, "offset": at} for name, (_, offsets, _) in CASES.items() for at in offsets]
-    log = Log(
+    log = LogTables(
         *(
             spark.createDataFrame(pa.Table.from_pylist(rows, schema=schema))
             for rows, schema in ((records, LOG_SCHEMA), (parts, PART_SCHEMA))

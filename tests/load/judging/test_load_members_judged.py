@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from fakebroker_load.judging.members import judge_members
 from fakebroker_load.judging.mismatches import KINDS
 from fakebroker_load.judging.readers import UNITS_SCHEMA, judge_readers, units_of
-from fakebroker_load.judging.requests import Log
+from fakebroker_load.judging.requests import LogTables
 from fakebroker_load.log import LOG_SCHEMA, PART_SCHEMA
 from fakebroker_load.traffic.rows import RESULT_SCHEMA
 
@@ -126,8 +126,8 @@ def rows_of(spark: SparkSession, cases: dict[str, list[Row]]) -> DataFrame:
     return frame(spark, [row | {"run": case} for case, given in cases.items() for row in given], RESULT_SCHEMA)
 
 
-def log_of(spark: SparkSession, cases: dict[str, list[Row]]) -> Log:
-    return Log(frame(spark, [], LOG_SCHEMA), frame(spark, [PART | {"run": case} for case in cases], PART_SCHEMA))
+def log_of(spark: SparkSession, cases: dict[str, list[Row]]) -> LogTables:
+    return LogTables(frame(spark, [], LOG_SCHEMA), frame(spark, [PART | {"run": case} for case in cases], PART_SCHEMA))
 
 
 def frame(spark: SparkSession, rows: list[Row], schema: pa.Schema) -> DataFrame:

@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from fakebroker_load.judging.mismatches import KINDS, mismatches
-from fakebroker_load.judging.requests import Log, judge
+from fakebroker_load.judging.requests import LogTables, judge
 from fakebroker_load.log import LOG_SCHEMA, PART_SCHEMA
 from fakebroker_load.traffic.rows import RESULT_SCHEMA
 
@@ -100,7 +100,7 @@ def found(spark: SparkSession) -> dict[str, list[Row]]:
     requests = [REQUEST | case[0] | {"run": name} for name, case in CASES.items()]
     records = [row | {"run": name} for name, case in CASES.items() for row in case[1]]
     parts = [case[2] | {"run": name} for name, case in CASES.items() if case[2] is not None]
-    log = Log(frame(records, LOG_SCHEMA), frame(parts, PART_SCHEMA))
+    log = LogTables(frame(records, LOG_SCHEMA), frame(parts, PART_SCHEMA))
     judged = judge(spark, frame(requests, RESULT_SCHEMA), 500, log, len(requests), read_back=list(CASES))
     by_run: dict[str, list[Row]] = {name: [] for name in CASES}
     for row in mismatches(spark, judged, log, None).collect():

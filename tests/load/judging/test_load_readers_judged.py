@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from fakebroker_load.judging.mismatches import KINDS, mismatches
 from fakebroker_load.judging.readers import judge_readers
-from fakebroker_load.judging.requests import Log
+from fakebroker_load.judging.requests import LogTables
 from fakebroker_load.log import LOG_SCHEMA, PART_SCHEMA
 from fakebroker_load.results.column import schema_of
 from fakebroker_load.results.columns import BY_ANSWERS
@@ -113,7 +113,7 @@ def found(spark: SparkSession) -> dict[str, dict[str, list[int]]]:
     rows = [row | {"run": case} for case, (given, _, _) in CASES.items() for row in given]
     journal = [row | {"run": case} for case, (_, _, told) in CASES.items() for row in told or ()]
     parts = [PLACE | {"run": case, "start_offset": 40} for case in CASES]
-    log = Log(frame(spark, [], LOG_SCHEMA), frame(spark, parts, PART_SCHEMA))
+    log = LogTables(frame(spark, [], LOG_SCHEMA), frame(spark, parts, PART_SCHEMA))
     readings, told = frame(spark, rows, RESULT_SCHEMA), journal_frame(spark, journal)
     judged = judge_readers(spark, readings, list(map(run_of, CASES)), log, told, slices=3)
     assert judged is not None
@@ -136,7 +136,7 @@ def test_a_reader(found: dict[str, dict[str, list[int]]], case: str) -> None:
 
 
 def test_a_reader_that_died_is_missed(spark: SparkSession) -> None:
-    log = Log(frame(spark, [], LOG_SCHEMA), frame(spark, [], PART_SCHEMA))
+    log = LogTables(frame(spark, [], LOG_SCHEMA), frame(spark, [], PART_SCHEMA))
     histories = {"done": [*ENDLESS, DONE], "died": ENDLESS}
     runs = list(map(run_of, histories))
     rows = frame(spark, [row | {"run": run} for run, given in histories.items() for row in given], RESULT_SCHEMA)
@@ -154,7 +154,7 @@ def test_a_reader_that_died_is_missed(spark: SparkSession) -> None:
 
 
 def test_what_is_said_of_it(spark: SparkSession) -> None:
-    log = Log(frame(spark, [], LOG_SCHEMA), frame(spark, [], PART_SCHEMA))
+    log = LogTables(frame(spark, [], LOG_SCHEMA), frame(spark, [], PART_SCHEMA))
     rows = [row | {"run": "s"} for row in (FIRST, SECOND, given(0, 41, SECOND, high_watermark=41), DONE)]
     judged = judge_readers(spark, frame(spark, rows, RESULT_SCHEMA), [run_of("s")], log, None)
     assert judged is not None
@@ -174,6 +174,6 @@ def test_what_is_said_of_it(spark: SparkSession) -> None:
 
 
 def test_a_run_without_readers_has_no_readings(spark: SparkSession) -> None:
-    log = Log(frame(spark, [], LOG_SCHEMA), frame(spark, [], PART_SCHEMA))
+    log = LogTables(frame(spark, [], LOG_SCHEMA), frame(spark, [], PART_SCHEMA))
     runs = [run_of("s", client="raw")]
     assert judge_readers(spark, frame(spark, [FIRST | {"run": "s"}], RESULT_SCHEMA), runs, log, None) is None

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pytest
 
 from fakebroker_load.facts.table import JOURNAL, LOG, rules
-from fakebroker_load.judging.unjudged import Unjudged, of_run
+from fakebroker_load.judging.unjudged import UnjudgedRules, of_run
 from fakebroker_load.judging.ways import Ways, as_far_as
 
 ALL = Ways("r", True, "a journal", 9, None)
@@ -49,7 +49,7 @@ def test_less_is_claimed_where_leaders_moved() -> None:
 
 
 def test_the_sentence_names_as_many_as_there_is_room_for() -> None:
-    four = Unjudged("r", "it rained", ("a", "b", "c", "d"))
+    four = UnjudgedRules("r", "it rained", ("a", "b", "c", "d"))
     assert four.sentence() == 'r: not judged, since it rained: "a", "b", "c", "d".'
     assert four.sentence(3) == 'r: not judged, since it rained: "a", "b", "c" and 1 more.'
 

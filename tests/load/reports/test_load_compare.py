@@ -13,9 +13,9 @@ import pytest
 from load_results import entry_of
 
 from fakebroker_load import cli
-from fakebroker_load.reports.compare import Comparison, Results, compare
+from fakebroker_load.reports.compare import Comparison, ResultFolder, compare
 from fakebroker_load.results.manifest import seal, write_runs
-from fakebroker_load.scenario.model import Group, Scenario
+from fakebroker_load.scenario.model import LoadScenario, RequestGroup
 from fakebroker_load.traffic.rows import RESULT_SCHEMA
 
 COUNT = 4_000
@@ -41,14 +41,14 @@ def folder(
     told = {"run": "r", "group": group, "requests": COUNT, "confirmed": COUNT if ok else COUNT - 1}
     told |= {"lateness_p50_us": 100, "lateness_p99_us": 200, "lateness_max_us": None}
     (path / "verdict.json").write_text(json.dumps({"ok": ok, "groups": [told]}))
-    of_group = Group(**{"name": group, "topic": "orders", "acks": -1, "expect": "NONE", **scenario})
-    run = entry_of("0", Scenario("r", (of_group,)))
+    of_group = RequestGroup(**{"name": group, "topic": "orders", "acks": -1, "expect": "NONE", **scenario})
+    run = entry_of("0", LoadScenario("r", (of_group,)))
     write_runs(path, [run | {"log": False, "journal": None}])
     return path
 
 
 def compared(one: Path, other: Path, limit: float = 0.1) -> Comparison:
-    return compare(Results(one), Results(other), limit)
+    return compare(ResultFolder(one), ResultFolder(other), limit)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -79,7 +79,7 @@ def test_an_interval_holds_what_is_known_of_the_distribution(tmp_path: Path) -> 
     """The quantile q of 20 + Exp(5) ms is at 20 - 5 ln(1 - q)."""
     missed = 0
     for seed in range(40):
-        found = Results(folder(tmp_path / str(seed), seed)).quantiles("r", "g", "sent_us", "answered_us")
+        found = ResultFolder(folder(tmp_path / str(seed), seed)).quantiles("r", "g", "sent_us", "answered_us")
         for name, exact_ms in (("p50", 23.466), ("p90", 31.513), ("p99", 43.026)):
             missed += not found[name].low_ms <= exact_ms <= found[name].high_ms
     assert missed <= 15  # 6 of 120 are expected; more than 15 come in 1 of 3,000 cases

@@ -17,8 +17,8 @@ from fakebroker_load.reports.distributions import (
     FROM_SENT,
     LATENESS,
     SEND_DELAY,
+    AnswerKind,
     Distribution,
-    Kind,
     count_rows,
     distributions_of,
     most,
@@ -74,7 +74,7 @@ def test_what_is_counted_is_what_there_is(spark: SparkSession) -> None:
     assert found.last_us == {"r": max(row["answered_us"] or 0 for row in given)}
     for measure, start in ((FROM_SENT, "sent_us"), (FROM_INTENDED, "intended_us")):
         values = sorted(row["answered_us"] - row[start] for row in given if row["error_code"] == 0)
-        of = found.by_kind(measure)[Kind("r", "g", "NONE")]
+        of = found.by_kind(measure)[AnswerKind("r", "g", "NONE")]
         assert of.rows == len(values)
         assert of.at(1.0) == values[-1]
         for share in (0.01, 0.25, 0.5, 0.99):

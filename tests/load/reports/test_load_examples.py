@@ -16,7 +16,7 @@ from fakebroker_load.judging.mismatches import mismatches
 from fakebroker_load.judging.requests import judge, no_log
 from fakebroker_load.judging.ways import Ways
 from fakebroker_load.reports import timeline
-from fakebroker_load.reports.examples import BROKER, CLIENT, Step, examples_of, steps_of
+from fakebroker_load.reports.examples import BROKER, CLIENT, ExampleStep, examples_of, steps_of
 from fakebroker_load.traffic.rows import RESULT_SCHEMA
 from fakebroker_load.verdict import Verdict, reasons_of
 
@@ -89,7 +89,7 @@ def test_the_picture_has_a_lane_for_each_end_and_its_letters_keep_their_size() -
 
 
 def test_a_watermark_that_came_much_later_does_not_make_a_point_of_the_rest() -> None:
-    steps = [*steps_of(ROW, EVENTS, WAY), Step(30_000_000, BROKER, "watermark", "<beyond> & it")]
+    steps = [*steps_of(ROW, EVENTS, WAY), ExampleStep(30_000_000, BROKER, "watermark", "<beyond> & it")]
     svg = timeline.draw(steps)
     assert 'class="watermark"' not in svg
     near = timeline.draw([*steps[:-1], replace(steps[-1], at_us=100_000)])

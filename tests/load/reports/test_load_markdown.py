@@ -7,7 +7,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from fakebroker_load.judging.group_verdict import GroupVerdict
-from fakebroker_load.judging.unjudged import Unjudged
+from fakebroker_load.judging.unjudged import UnjudgedRules
 from fakebroker_load.judging.ways import Ways
 from fakebroker_load.reports.junit import as_junit
 from fakebroker_load.reports.markdown import as_markdown
@@ -33,7 +33,9 @@ EXAMPLE = {"group": "<b>|x", "sequence": 4, "connection": 2, "topic": "t", "part
 LOST = Reason("r", "lost", "lost", 3, EXAMPLE)
 GHOSTS = Reason("r", "unexplained", "in the log, and sent by nobody", 2, EXAMPLE | {"group": None, "connection": None})
 RUNS: list[dict[str, Any]] = [{"scenario": {"name": "r"}, "took_s": 2.5}]
-UNJUDGED = Unjudged("r", "there is no journal", ("never appended", "handled twice", "read as another request", "late"))
+UNJUDGED = UnjudgedRules(
+    "r", "there is no journal", ("never appended", "handled twice", "read as another request", "late")
+)
 OK = Verdict((HONEST,), 100, records=1_200, ways=(Ways("r", True),), unjudged=(UNJUDGED,))
 BAD = Verdict((HONEST, LYING), 100, records=1_199, unexplained=2, ways=(Ways("r", True),), reasons=(LOST, GHOSTS))
 

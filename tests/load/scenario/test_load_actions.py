@@ -12,10 +12,10 @@ import pytest
 from support.serving import Serving
 from support.watchdog import LIMIT_S, wait_until
 
-from fakebroker_load.control import ControlError, ask_control
+from fakebroker_load.control import ControlCallError, ask_control
 from fakebroker_load.progress import ProgressListener, ProgressSender
-from fakebroker_load.scenario.actions import VERBS, Actor, Ask, Call, calls_of, check_action, renamed
-from fakebroker_load.scenario.model import Group, Scenario, ScenarioError
+from fakebroker_load.scenario.actions import VERBS, Ask, ControlCall, ScenarioActor, calls_of, check_action, renamed
+from fakebroker_load.scenario.model import LoadScenario, LoadScenarioError, RequestGroup
 from fakebroker_load.scenario.reading import parse_text
 from fakebroker_load.scenario.schema import json_schema
 from fakebroker_load.scenario.setup import prepared
@@ -30,14 +30,14 @@ ACTIONS: list[dict[str, Any]] = [
     {"at_ms": 0, "fault": {"when": {"topic": "orders"}, "do": "drop"}},
 ]
 CALLS = [
-    Call("POST", "/v1/brokers/3/stop"),
-    Call("PUT", "/v1/followers", {"topic": "orders", "behaviour": "frozen"}),
-    Call("PUT", "/v1/partitions/orders/1/leader", {"broker": 2}),
-    Call("PUT", "/v1/topics/orders/configs", {"configs": {"min.insync.replicas": 2}}),
-    Call("PUT", "/v1/quotas", {"client_id": "a b", "producer_byte_rate": 1000}),
-    Call("POST", "/v1/faults", {"when": {"topic": "orders"}, "do": "drop"}),
+    ControlCall("POST", "/v1/brokers/3/stop"),
+    ControlCall("PUT", "/v1/followers", {"topic": "orders", "behaviour": "frozen"}),
+    ControlCall("PUT", "/v1/partitions/orders/1/leader", {"broker": 2}),
+    ControlCall("PUT", "/v1/topics/orders/configs", {"configs": {"min.insync.replicas": 2}}),
+    ControlCall("PUT", "/v1/quotas", {"client_id": "a b", "producer_byte_rate": 1000}),
+    ControlCall("POST", "/v1/faults", {"when": {"topic": "orders"}, "do": "drop"}),
 ]
-SCENARIO = Scenario("s", (Group("g", "orders", 1, "NONE", partitions=2),), actions=tuple(ACTIONS))
+SCENARIO = LoadScenario("s", (RequestGroup("g", "orders", 1, "NONE", partitions=2),), actions=tuple(ACTIONS))
 
 
 class Control:
@@ -45,7 +45,7 @@ class Control:
     `refuses`, too, and then fails: its response was late."""
 
     def __init__(self, refuses: str = "", **states: str) -> None:
-        self.asked: list[Call] = []
+        self.asked: list[ControlCall] = []
         self.done = threading.Event()
         self._refuses = refuses
         self._states = dict.fromkeys((1, 2, 3), "running") | {int(name[1:]): state for name, state in states.items()}
@@ -54,14 +54,14 @@ class Control:
         if method == "GET":
             brokers = [{"id": broker, "state": state} for broker, state in self._states.items()]
             return {"brokers": brokers, "quotas": []}
-        self.asked.append(Call(method, path, body))
+        self.asked.append(ControlCall(method, path, body))
         if path.startswith("/v1/brokers/"):
             *_, broker, verb = path.split("/")
             became = {"stop": "stopped", "kill": "killed", "pause": "paused"}
             self._states[int(broker)] = became.get(verb, "running")
         if path == self._refuses:
             self.done.set()
-            raise ControlError("--control http://x: it fails.")
+            raise ControlCallError("--control http://x: it fails.")
         if path == "/v1/faults":
             self.done.set()  # the last one of ACTIONS
             return {"id": 7}
@@ -73,7 +73,7 @@ def now(timeout_s: float) -> int:
 
 
 @pytest.mark.parametrize(("action", "call"), list(zip(ACTIONS, CALLS, strict=True)), ids=[list(a)[1] for a in ACTIONS])
-def test_what_the_control_is_asked_for(action: dict[str, Any], call: Call) -> None:
+def test_what_the_control_is_asked_for(action: dict[str, Any], call: ControlCall) -> None:
     check_action(action, TOPICS)
     assert calls_of(action) == [call]
 
@@ -85,10 +85,10 @@ def test_topics_have_the_names_of_the_run(action: dict[str, Any]) -> None:
 
 def test_all_are_done_in_their_order_and_taken_back_in_the_end() -> None:
     control = Control()
-    actor = Actor(control, SCENARIO)
+    actor = ScenarioActor(control, SCENARIO)
     with actor.acting(now):
         assert control.done.wait(LIMIT_S)
-    assert control.asked == [*CALLS, Call("DELETE", "/v1/faults/7"), Call("POST", "/v1/brokers/3/start")]
+    assert control.asked == [*CALLS, ControlCall("DELETE", "/v1/faults/7"), ControlCall("POST", "/v1/brokers/3/start")]
     assert [each.what for each in actor.done][:2] == ["stop broker 3", "followers topic: orders, behaviour: frozen"]
     assert all(each.at_ms <= each.begun_ms <= each.ended_ms for each in actor.done)
 
@@ -106,7 +106,7 @@ def test_all_are_done_in_their_order_and_taken_back_in_the_end() -> None:
 def test_a_broker_is_left_as_it_was(verbs: list[str], back: list[str]) -> None:
     control = Control()
     actions = [{"at_ms": 0, verb: 2} for verb in verbs]
-    with Actor(control, Scenario("s", SCENARIO.groups, actions=(*actions, ACTIONS[-1]))).acting(now):
+    with ScenarioActor(control, LoadScenario("s", SCENARIO.groups, actions=(*actions, ACTIONS[-1]))).acting(now):
         assert control.done.wait(LIMIT_S)
     asked = [call.path.rpartition("/")[2] for call in control.asked if "/brokers/" in call.path]
     assert asked == verbs + back
@@ -114,22 +114,24 @@ def test_a_broker_is_left_as_it_was(verbs: list[str], back: list[str]) -> None:
 
 def test_a_broker_that_did_not_run_before_is_not_started() -> None:
     control = Control(b2="stopped")
-    with Actor(control, Scenario("s", SCENARIO.groups, actions=({"at_ms": 0, "kill": 2}, ACTIONS[-1]))).acting(now):
+    with ScenarioActor(
+        control, LoadScenario("s", SCENARIO.groups, actions=({"at_ms": 0, "kill": 2}, ACTIONS[-1]))
+    ).acting(now):
         assert control.done.wait(LIMIT_S)
     assert [call.path for call in control.asked] == ["/v1/brokers/2/kill", "/v1/faults", "/v1/faults/7"]
 
 
 def test_what_was_obeyed_and_not_answered_is_taken_back_too() -> None:
     control = Control("/v1/brokers/2/pause")
-    actor = Actor(control, Scenario("s", SCENARIO.groups, actions=({"at_ms": 0, "pause": 2},)))
-    with pytest.raises(ControlError, match="it fails"), actor.acting(now):
+    actor = ScenarioActor(control, LoadScenario("s", SCENARIO.groups, actions=({"at_ms": 0, "pause": 2},)))
+    with pytest.raises(ControlCallError, match="it fails"), actor.acting(now):
         assert control.done.wait(LIMIT_S)
-    assert control.asked[-1] == Call("POST", "/v1/brokers/2/resume")
+    assert control.asked[-1] == ControlCall("POST", "/v1/brokers/2/resume")
 
 
 def test_each_is_done_at_its_time_and_not_before() -> None:
     control = Control()
-    actor = Actor(control, Scenario("s", SCENARIO.groups, actions=({"at_ms": 30, "stop": 3}, ACTIONS[-1])))
+    actor = ScenarioActor(control, LoadScenario("s", SCENARIO.groups, actions=({"at_ms": 30, "stop": 3}, ACTIONS[-1])))
     with actor.acting(now):
         assert control.done.wait(LIMIT_S)
         assert [call.path for call in control.asked][:1] == ["/v1/faults"]  # the earlier one, though it stands behind
@@ -140,9 +142,9 @@ def test_each_is_done_at_its_time_and_not_before() -> None:
 
 def test_a_load_that_ends_sooner_does_not_wait_for_actions_and_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     control = Control()
-    late = Scenario("s", SCENARIO.groups, actions=({"at_ms": 600_000, "stop": 3},))
+    late = LoadScenario("s", SCENARIO.groups, actions=({"at_ms": 600_000, "stop": 3},))
     for start_ns in (now, lambda timeout_s: None):  # it began, or never did
-        with Actor(control, late).acting(start_ns):
+        with ScenarioActor(control, late).acting(start_ns):
             pass
         told = capsys.readouterr().err
         assert told == "fakebroker-load: not done, since the load had ended by 600,000 ms: stop broker 3\n"
@@ -151,10 +153,10 @@ def test_a_load_that_ends_sooner_does_not_wait_for_actions_and_says_so(capsys: p
 
 def test_a_control_that_refuses_ends_the_run_with_a_sentence() -> None:
     control = Control("/v1/followers")
-    told = pytest.raises(ControlError, match=r"it fails. It was to be done at 0 ms: followers topic: orders")
-    with told, Actor(control, SCENARIO).acting(now):
+    told = pytest.raises(ControlCallError, match=r"it fails. It was to be done at 0 ms: followers topic: orders")
+    with told, ScenarioActor(control, SCENARIO).acting(now):
         assert control.done.wait(LIMIT_S)
-    assert control.asked == [*CALLS[:2], Call("POST", "/v1/brokers/3/start")]
+    assert control.asked == [*CALLS[:2], ControlCall("POST", "/v1/brokers/3/start")]
 
 
 def test_the_tasks_tell_when_they_start() -> None:
@@ -168,12 +170,12 @@ def test_the_tasks_tell_when_they_start() -> None:
 
 def test_topics_are_made_with_their_assignments() -> None:
     control = Control()
-    scenario = Scenario("s", SCENARIO.groups, assignments={"orders": [[1, 2], [2, 3]]}, actions=tuple(ACTIONS))
+    scenario = LoadScenario("s", SCENARIO.groups, assignments={"orders": [[1, 2], [2, 3]]}, actions=tuple(ACTIONS))
     with prepared(control, scenario, "id") as own:
         assert own.actions[2] == {"at_ms": 0, "leader": {"topic": "orders-id", "partition": 1, "broker": 2}}
         assert own.assignments == {"orders-id": [[1, 2], [2, 3]]}
     new = {"name": "orders-id", "assignments": [[1, 2], [2, 3]], "configs": {}}
-    assert control.asked[0] == Call("POST", "/v1/topics", new)
+    assert control.asked[0] == ControlCall("POST", "/v1/topics", new)
 
 
 GROUPS = "name: s\ngroups:\n  - {name: g, topic: orders, acks: 1, expect: NONE, partitions: 2}\n"
@@ -201,16 +203,16 @@ REFUSED = {
 
 @pytest.mark.parametrize(("text", "sentence"), REFUSED.items(), ids=range(len(REFUSED)))
 def test_a_slip_is_told_with_its_line(text: str, sentence: str) -> None:
-    with pytest.raises(ScenarioError) as told:
+    with pytest.raises(LoadScenarioError) as told:
         parse_text(f"{GROUPS}{text}\n", "f")
     assert str(told.value) == sentence
 
 
 def test_a_group_is_due_at_a_time_or_waits_and_not_both() -> None:
-    with pytest.raises(ScenarioError, match="has waits or due_ms, and not both"):
-        Group("g", "t", -1, "REQUEST_TIMED_OUT", True, due_ms=(1, 2))
-    with pytest.raises(ScenarioError, match="it is a time after the start or a range of two that rises"):
-        Group("g", "t", -1, "NONE", due_ms=(2, 1))
+    with pytest.raises(LoadScenarioError, match="has waits or due_ms, and not both"):
+        RequestGroup("g", "t", -1, "REQUEST_TIMED_OUT", True, due_ms=(1, 2))
+    with pytest.raises(LoadScenarioError, match="it is a time after the start or a range of two that rises"):
+        RequestGroup("g", "t", -1, "NONE", due_ms=(2, 1))
 
 
 def test_the_schema_knows_them() -> None:
@@ -228,9 +230,9 @@ def test_the_control_itself_does_them_all_and_is_left_as_it_was() -> None:
         ask("PUT", "/v1/quotas", before)
         quotas = ask("GET", "/v1/quotas", None)
         verbs = [*ACTIONS[1:], {"at_ms": 0, "pause": 3}, {"at_ms": 0, "stop": 2}, {"at_ms": 0, "kill": 1}]
-        scenario = Scenario("s", SCENARIO.groups, brokers=3, actions=tuple(verbs))
+        scenario = LoadScenario("s", SCENARIO.groups, brokers=3, actions=tuple(verbs))
         with prepared(ask, scenario, "id") as own:
-            actor = Actor(ask, own)
+            actor = ScenarioActor(ask, own)
             with actor.acting(now):
                 wait_until(lambda: len(actor.done) == len(verbs) or actor.error is not None, "all is done")
                 # The second one waits until the third, which is silent, has lost its session.

@@ -4,7 +4,7 @@ import pytest
 
 from fakebroker_load.arrivals import Arrivals
 from fakebroker_load.scenario.lasting import lasting
-from fakebroker_load.scenario.model import Group, Scenario, ScenarioError
+from fakebroker_load.scenario.model import LoadScenario, LoadScenarioError, RequestGroup
 from fakebroker_load.scenario.reading import load_scenario
 
 
@@ -15,14 +15,14 @@ def test_as_many_requests_as_come_in_that_time() -> None:
 
 
 def test_groups_without_a_rate_stay_as_they_are() -> None:
-    closed = Group("closed", "t", 1, "NONE", requests_per_connection=7)
-    poisson = Group("open", "t", 1, "NONE", connections=3, arrivals=Arrivals("poisson", rate=10.0))
-    longer = lasting(Scenario("s", (closed, poisson)), 0.5)
+    closed = RequestGroup("closed", "t", 1, "NONE", requests_per_connection=7)
+    poisson = RequestGroup("open", "t", 1, "NONE", connections=3, arrivals=Arrivals("poisson", rate=10.0))
+    longer = lasting(LoadScenario("s", (closed, poisson)), 0.5)
     assert longer.groups[0] == closed
     assert longer.groups[1].requests == 6  # two of each connection: 5 or a little more
 
 
 @pytest.mark.parametrize(("name", "seconds"), [("soak", 0), ("soak", float("nan")), ("pipelined", 5)])
 def test_what_cannot_last(name: str, seconds: float) -> None:
-    with pytest.raises(ScenarioError, match="--seconds"):
+    with pytest.raises(LoadScenarioError, match="--seconds"):
         lasting(load_scenario(name), seconds)

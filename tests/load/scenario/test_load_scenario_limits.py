@@ -8,7 +8,7 @@ import jsonschema
 import pytest
 
 from fakebroker_load.scenario.limits import share_of
-from fakebroker_load.scenario.model import ScenarioError
+from fakebroker_load.scenario.model import LoadScenarioError
 from fakebroker_load.scenario.reading import parse_scenario, parse_text
 from fakebroker_load.scenario.schema import json_schema
 
@@ -48,17 +48,17 @@ def test_limits_are_read() -> None:
     ],
 )
 def test_limits_that_make_no_sense_are_one_sentence(change: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(ScenarioError, match=sentence) as caught:
+    with pytest.raises(LoadScenarioError, match=sentence) as caught:
         parse_scenario(scenario(change))
     assert "\n" not in str(caught.value)
 
 
 def test_a_reader_has_no_latency_limit_and_a_lateness_limit_is_a_whole_number_from_0() -> None:
-    with pytest.raises(ScenarioError, match="is a reader, and that has no latency_limit_ms"):
+    with pytest.raises(LoadScenarioError, match="is a reader, and that has no latency_limit_ms"):
         parse_scenario(scenario({}, READER | {"latency_limit_ms": {"p99": 5}}))
-    with pytest.raises(ScenarioError, match="negative time: lateness_limit_ms"):
+    with pytest.raises(LoadScenarioError, match="negative time: lateness_limit_ms"):
         parse_scenario(scenario({}) | {"lateness_limit_ms": -1})
-    with pytest.raises(ScenarioError, match=r"lateness_limit_ms = 1\.5, which is not a whole number"):
+    with pytest.raises(LoadScenarioError, match=r"lateness_limit_ms = 1\.5, which is not a whole number"):
         parse_scenario(scenario({}) | {"lateness_limit_ms": 1.5})
 
 
@@ -66,7 +66,7 @@ def test_a_slip_has_its_line() -> None:
     text = (
         "name: s\ngroups:\n  - name: g\n    topic: t\n    acks: -1\n    expect: NONE\n    latency_limit_ms: {q99: 5}\n"
     )
-    with pytest.raises(ScenarioError, match=r"^f:7: .*latency_limit_ms q99: 5"):
+    with pytest.raises(LoadScenarioError, match=r"^f:7: .*latency_limit_ms q99: 5"):
         parse_text(text, "f")
 
 

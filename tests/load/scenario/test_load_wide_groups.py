@@ -9,7 +9,7 @@ import pytest
 
 from fakebroker_load.plan import plan_connections
 from fakebroker_load.scenario.batches import ENDS
-from fakebroker_load.scenario.model import Group, Scenario, ScenarioError
+from fakebroker_load.scenario.model import LoadScenario, LoadScenarioError, RequestGroup
 from fakebroker_load.scenario.reading import load_scenario, parse_scenario
 
 WIDE: dict[str, Any] = {
@@ -20,7 +20,7 @@ WIDE: dict[str, Any] = {
 LEADERS = {(topic, partition): ("h", partition % 2) for topic in "tu" for partition in range(4)}
 
 
-def scenario(**change: Any) -> Scenario:
+def scenario(**change: Any) -> LoadScenario:
     return parse_scenario({"name": "s", "groups": [WIDE | change]})
 
 
@@ -30,7 +30,7 @@ def test_each_topic_of_a_request_has_its_answer_and_each_record_its_row() -> Non
     assert (group.requests, group.records_per_request, group.records) == (20, 12, 240)
     assert scenario().records == 240
     assert scenario().topics == {"t": 4, "u": 4}
-    assert Group("g", "t", 1, "NONE", connections=2, requests_per_connection=3).records == 6
+    assert RequestGroup("g", "t", 1, "NONE", connections=2, requests_per_connection=3).records == 6
 
 
 def test_the_partitions_of_a_request_have_one_leader() -> None:
@@ -39,7 +39,7 @@ def test_the_partitions_of_a_request_have_one_leader() -> None:
         [["t", 0, 7], ["t", 2, 7], ["u", 0, 0], ["u", 2, 0]],
         [["t", 1, 7], ["t", 3, 7], ["u", 1, 0], ["u", 3, 0]],
     ]
-    with pytest.raises(ScenarioError, match=r"needs 3 partitions of the topic 't' in a request, .* t-0 leads 2"):
+    with pytest.raises(LoadScenarioError, match=r"needs 3 partitions of the topic 't' in a request, .* t-0 leads 2"):
         plan_connections(scenario(partitions_per_request=3), LEADERS, 1)
 
 
@@ -68,12 +68,12 @@ def test_the_partitions_of_a_request_have_one_leader() -> None:
 )
 def test_a_mistake_is_one_sentence(change: dict[str, Any], sentence: str) -> None:
     group = {name: value for name, value in (WIDE | change).items() if value is not None}
-    with pytest.raises(ScenarioError, match=sentence):
+    with pytest.raises(LoadScenarioError, match=sentence):
         parse_scenario({"name": "s", "groups": [group]})
 
 
 def test_the_topics_of_a_transaction_are_read_as_such_and_what_is_aborted_must_not_be_there() -> None:
-    scenarios: dict[str | None, Scenario] = {end: scenario(transaction=end) for end in ENDS}
+    scenarios: dict[str | None, LoadScenario] = {end: scenario(transaction=end) for end in ENDS}
     scenarios[None] = scenario()
     planned = {end: plan_connections(one, LEADERS, 1).to_pylist()[0] for end, one in scenarios.items()}
     assert {end: row["written"] for end, row in planned.items()} == {None: None, "commit": None, "abort": "never"}
@@ -84,7 +84,7 @@ def test_the_topics_of_a_transaction_are_read_as_such_and_what_is_aborted_must_n
 
 def test_readers_cannot_know_how_much_goes_to_a_partition() -> None:
     reader = {"name": "r", "client": "reader", "topic": "u", "partitions": 2, "connections": 2}
-    with pytest.raises(ScenarioError, match="reads the topic 'u', to which requests of several partitions go"):
+    with pytest.raises(LoadScenarioError, match="reads the topic 'u', to which requests of several partitions go"):
         parse_scenario({"name": "s", "groups": [WIDE, WIDE | {"name": "v", "topic": "u", "beside": {}}, reader]})
 
 

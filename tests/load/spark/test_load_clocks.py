@@ -9,7 +9,7 @@ import pytest
 
 from fakebroker_load.progress import ProgressListener
 from fakebroker_load.spark import clocks
-from fakebroker_load.spark.clocks import ClockUnknown, Offset, TaskClock, clock_facts, offset_to, same_or, widened
+from fakebroker_load.spark.clocks import ClockOffset, ClockUnknown, TaskClock, clock_facts, offset_to, same_or, widened
 from fakebroker_load.spark.load_task import SecondTry, begin, tell
 from fakebroker_load.traffic.rows import RESULT_SCHEMA
 
@@ -37,9 +37,9 @@ def test_the_quickest_ping_is_believed() -> None:
 
 
 def test_one_clock_of_one_machine_needs_no_offset() -> None:
-    assert same_or(Offset(900, 1_000), True) == (0, 0)
-    assert same_or(Offset(900, 1_000), False) == (900, 1_000)
-    assert same_or(Offset(2_000, 1_000), True) == (2_000, 1_000)  # a container with a clock of its own
+    assert same_or(ClockOffset(900, 1_000), True) == (0, 0)
+    assert same_or(ClockOffset(900, 1_000), False) == (900, 1_000)
+    assert same_or(ClockOffset(2_000, 1_000), True) == (2_000, 1_000)  # a container with a clock of its own
 
 
 def test_a_driver_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -54,8 +54,8 @@ def test_a_driver_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_tasks_tell_how_their_clocks_stood() -> None:
     with listener() as driver:
-        tell(driver.address, 1, Offset(5_000_000, 40_000), Offset(5_100_000, 30_001), 30)
-        tell(driver.address, 0, Offset(0, 0), Offset(0, 0), None)
+        tell(driver.address, 1, ClockOffset(5_000_000, 40_000), ClockOffset(5_100_000, 30_001), 30)
+        tell(driver.address, 0, ClockOffset(0, 0), ClockOffset(0, 0), None)
         assert driver.machine_late_ms == {1: 30, 0: None}
         facts = clock_facts(driver.clocks.values(), 2)
         assert facts["error_us"] == 131  # it drifted by 100 us, and that is known to within 30.001 us
@@ -64,7 +64,9 @@ def test_tasks_tell_how_their_clocks_stood() -> None:
             (1, 5_000, 131),
         ]
         assert len(facts["hosts"]) == 1
-    assert clock_facts([TaskClock(0, "a", Offset(0, 0), Offset(0, 0))], 2)["error_us"] is None  # one has not told
+    assert (
+        clock_facts([TaskClock(0, "a", ClockOffset(0, 0), ClockOffset(0, 0))], 2)["error_us"] is None
+    )  # one has not told
 
 
 def test_a_task_that_spark_begins_again_is_refused() -> None:

@@ -15,17 +15,17 @@ from fakebroker import FakeCluster
 from fakebroker.protocol.errors import ProtocolError
 from fakebroker_load.job import leaders_of
 from fakebroker_load.plan import plan_connections
-from fakebroker_load.scenario.model import Group, Scenario
-from fakebroker_load.scenario.reads import Reading
+from fakebroker_load.scenario.model import LoadScenario, RequestGroup
+from fakebroker_load.scenario.reads import ReaderOptions
 from fakebroker_load.traffic.membership import Membership
 from fakebroker_load.wire.member_messages import assigned, deal, subscription_to
 from fakebroker_load.worker import run, run_in_loop
 
 EACH = 150
-SENT = Group(
+SENT = RequestGroup(
     "sent", "orders", -1, "NONE", partitions=3, connections=3, requests_per_connection=EACH, pause_ms=20, ramp_ms=20
 )
-READ = Group("read", "orders", -1, "NONE", client="member", partitions=3, connections=2, session_ms=2_000)
+READ = RequestGroup("read", "orders", -1, "NONE", client="member", partitions=3, connections=2, session_ms=2_000)
 REFUSED = {22, 25, 27}
 
 Row = dict[str, Any]
@@ -39,8 +39,8 @@ def cluster() -> Iterator[FakeCluster]:
         yield kafka
 
 
-def rows_of(kafka: FakeCluster, *groups: Group) -> list[Row]:
-    scenario = Scenario("s", groups)
+def rows_of(kafka: FakeCluster, *groups: RequestGroup) -> list[Row]:
+    scenario = LoadScenario("s", groups)
     metadata = leaders_of([(broker.host, broker.port) for broker in kafka.endpoints], scenario)
     table = plan_connections(scenario, metadata.leaders, 1)
     return [row for batch in run(iter(table.to_batches()), run_id="id") for row in batch.to_pylist()]
@@ -154,7 +154,7 @@ def test_a_commit_that_is_answered_for_another_partition_is_no_commit(monkeypatc
     async def ask(*_: object) -> tuple[None, object]:
         return None, answer
 
-    me = Membership("g", "t", Reading((), False, False, 1, 0, 0, 6_000, None, 0))
+    me = Membership("g", "t", ReaderOptions((), False, False, 1, 0, 0, 6_000, None, 0))
     monkeypatch.setattr(me, "_ask", ask)
     assert run_in_loop(me.commit({2: 5}, "m", 1))[1] == {2: 0}
     with pytest.raises(ProtocolError, match="about other partitions than the request"):

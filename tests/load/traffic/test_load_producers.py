@@ -15,11 +15,11 @@ from fakebroker.core.log import producer_state
 from fakebroker.core.log.producer_state import ProducerStateManager
 from fakebroker.faults import every
 from fakebroker_load.job import leaders_of
-from fakebroker_load.judging.requests import Log, judge
+from fakebroker_load.judging.requests import LogTables, judge
 from fakebroker_load.log import LOG_SCHEMA, PART_SCHEMA, await_readable, log_ends, part_rows
 from fakebroker_load.plan import plan_connections
 from fakebroker_load.readback.parts import read_parts
-from fakebroker_load.scenario.model import Group, Scenario, ScenarioError
+from fakebroker_load.scenario.model import LoadScenario, LoadScenarioError, RequestGroup
 from fakebroker_load.scenario.reading import parse_text
 from fakebroker_load.traffic.rows import RESULT_SCHEMA
 from fakebroker_load.worker import run
@@ -29,8 +29,10 @@ Played = tuple[list[Row], list[Row], list[Row]]
 HEADER = "name: s\ngroups:\n  - {name: g, topic: t, acks: -1, expect: NONE, client: producer, "
 
 
-def group(expect: str, connections: int = 2, each: int = 20, generation: str = "4.4", **settings: object) -> Group:
-    return Group(
+def group(
+    expect: str, connections: int = 2, each: int = 20, generation: str = "4.4", **settings: object
+) -> RequestGroup:
+    return RequestGroup(
         *("g", "t", -1, expect),
         connections=connections,
         requests_per_connection=each,
@@ -41,9 +43,9 @@ def group(expect: str, connections: int = 2, each: int = 20, generation: str = "
     )
 
 
-def played(plan: Group, prepare: Callable[[FakeCluster], None]) -> Played:
+def played(plan: RequestGroup, prepare: Callable[[FakeCluster], None]) -> Played:
     """Return the rows of the requests, of the log, and of its partitions."""
-    scenario = Scenario("s", (plan,))
+    scenario = LoadScenario("s", (plan,))
     with FakeCluster(brokers=3) as kafka:
         kafka.create_topic("t", partitions=1)
         prepare(kafka)
@@ -108,7 +110,7 @@ def judged(spark: SparkSession, *runs: Played) -> list[Counter[str | None]]:
         return spark.createDataFrame(pa.Table.from_pylist(rows, schema=schema))
 
     found: list[Counter[str | None]] = [Counter() for _ in runs]
-    log = Log(frame(1, LOG_SCHEMA), frame(2, PART_SCHEMA))
+    log = LogTables(frame(1, LOG_SCHEMA), frame(2, PART_SCHEMA))
     for row in judge(spark, frame(0, RESULT_SCHEMA), 10_000, log).collect():
         found[int(row["run"])][row["problem"]] += 1
     return found
@@ -169,6 +171,6 @@ def test_what_expires_in_the_producer_is_not_in_the_log(
     ],
 )
 def test_a_slip_is_told_with_its_line(rest: str, sentence: str) -> None:
-    with pytest.raises(ScenarioError, match="f:3: The group 'g' ") as told:
+    with pytest.raises(LoadScenarioError, match="f:3: The group 'g' ") as told:
         parse_text(HEADER + rest, "f")
     assert sentence in str(told.value)

@@ -17,15 +17,15 @@ from fakebroker_load.log import PART_SCHEMA, await_readable, log_ends, part_rows
 from fakebroker_load.plan import plan_connections
 from fakebroker_load.readback.parts import read_parts
 from fakebroker_load.scenario.batches import CODECS, ENDS
-from fakebroker_load.scenario.model import Group, Scenario
+from fakebroker_load.scenario.model import LoadScenario, RequestGroup
 from fakebroker_load.traffic import raw_transactions
 from fakebroker_load.traffic.raw import told
-from fakebroker_load.wire.messages import ProduceAnswer
+from fakebroker_load.wire.messages import ProduceResult
 from fakebroker_load.worker import run
 
 Row = dict[str, Any]
 EACH, PARTS, RECORDS = 2, 2, 3
-WIDE = Group(
+WIDE = RequestGroup(
     "g", "t", -1, "REQUEST_TIMED_OUT", True, partitions=PARTS, connections=2, requests_per_connection=EACH,
     timeout_ms=(20, 20), beside={"u": "NONE"}, partitions_per_request=PARTS, records_per_batch=RECORDS,
 )  # fmt: skip
@@ -41,7 +41,7 @@ GROUPS = (
 
 @pytest.fixture(scope="module")
 def sent_and_read() -> Iterator[tuple[list[Row], list[Row]]]:
-    scenario = Scenario("s", GROUPS, brokers=3)
+    scenario = LoadScenario("s", GROUPS, brokers=3)
     with FakeCluster(brokers=3) as kafka:
         for topic in scenario.topics:
             kafka.create_topic(topic, assignments=[[1, 2, 3]] * PARTS)
@@ -106,7 +106,7 @@ def test_what_was_committed_is_shown_and_what_was_aborted_is_hidden(
 
 def test_a_transaction_that_cannot_begin_sends_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(raw_transactions, "WITHIN_S", 0)
-    scenario = Scenario("s", (Group("g", "t", -1, "NONE", transaction="commit"),))
+    scenario = LoadScenario("s", (RequestGroup("g", "t", -1, "NONE", transaction="commit"),))
     with FakeCluster() as kafka:
         broker = kafka.endpoints[0]
         kafka.create_topic("t")
@@ -117,7 +117,7 @@ def test_a_transaction_that_cannot_begin_sends_nothing(monkeypatch: pytest.Monke
 
 
 def test_a_transaction_waits_for_its_coordinator() -> None:
-    scenario = Scenario("s", (Group("g", "t", -1, "NONE", transaction="commit"),))
+    scenario = LoadScenario("s", (RequestGroup("g", "t", -1, "NONE", transaction="commit"),))
     with FakeCluster() as kafka:
         broker = kafka.endpoints[0]
         kafka.create_topic("t")
@@ -141,8 +141,8 @@ def test_the_rows_of_a_request_are_numbered_and_have_its_times(sent_and_read: tu
 
 
 def test_a_record_of_a_batch_has_its_own_offset() -> None:
-    assert told(ProduceAnswer("t", 0, 7, 40), 2)["base_offset"] == 42
-    assert told(ProduceAnswer("t", 0, 19, -1), 2)["base_offset"] == -1
+    assert told(ProduceResult("t", 0, 7, 40), 2)["base_offset"] == 42
+    assert told(ProduceResult("t", 0, 19, -1), 2)["base_offset"] == -1
     assert set(told(None, 2).values()) == {None}
 
 
@@ -150,7 +150,7 @@ def test_an_answer_for_fewer_partitions_is_garbled() -> None:
     """The stub answers for one partition."""
     with stub_broker_thread(lambda request: Answer()) as broker:
         place = ("127.0.0.1", broker.port)
-        one = Scenario("s", (replace(WIDE, acks=1, expect="NONE", waits=False, connections=1),))
+        one = LoadScenario("s", (replace(WIDE, acks=1, expect="NONE", waits=False, connections=1),))
         plan = plan_connections(one, {(topic, at): place for topic in "tu" for at in range(PARTS)}, 1)
         rows = [row for batch in run(iter(plan.to_batches()), grace_ms=60_000) for row in batch.to_pylist()]
     assert {(row["outcome"], row["error_code"]) for row in rows} == {("garbled", None)}
@@ -158,7 +158,7 @@ def test_an_answer_for_fewer_partitions_is_garbled() -> None:
 
 
 def test_a_broker_that_gives_no_producer_id_is_sent_nothing() -> None:
-    scenario = Scenario("s", (Group("g", "t", -1, "NONE", idempotent=True),))
+    scenario = LoadScenario("s", (RequestGroup("g", "t", -1, "NONE", idempotent=True),))
     with FakeCluster() as kafka:
         broker = kafka.endpoints[0]
         kafka.faults.add(when={"api": "InitProducerId"}, do="NOT_COORDINATOR", times="every_time")

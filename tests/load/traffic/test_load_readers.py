@@ -19,14 +19,14 @@ from fakebroker.faults import on_call
 from fakebroker_load.job import leaders_of
 from fakebroker_load.log import log_ends
 from fakebroker_load.plan import plan_connections
-from fakebroker_load.scenario.model import Group, Scenario, ScenarioError
+from fakebroker_load.scenario.model import LoadScenario, LoadScenarioError, RequestGroup
 from fakebroker_load.scenario.reading import parse_text
-from fakebroker_load.scenario.reads import Part, Reading
+from fakebroker_load.scenario.reads import PartitionToRead, ReaderOptions
 from fakebroker_load.worker import run
 
 EACH = 30
-SENT = Group("sent", "orders", -1, "NONE", partitions=2, connections=2, requests_per_connection=EACH)
-READ = Group("read", "orders", -1, "NONE", client="reader", partitions=2, connections=2)
+SENT = RequestGroup("sent", "orders", -1, "NONE", partitions=2, connections=2, requests_per_connection=EACH)
+READ = RequestGroup("read", "orders", -1, "NONE", client="reader", partitions=2, connections=2)
 
 Row = dict[str, Any]
 
@@ -43,8 +43,8 @@ def places_of(kafka: FakeCluster) -> list[tuple[str, int]]:
     return [(broker.host, broker.port) for broker in kafka.endpoints]
 
 
-def rows_of(kafka: FakeCluster, *groups: Group, run_id: str = "id") -> list[Row]:
-    scenario = Scenario("s", groups)
+def rows_of(kafka: FakeCluster, *groups: RequestGroup, run_id: str = "id") -> list[Row]:
+    scenario = LoadScenario("s", groups)
     metadata = leaders_of(places_of(kafka), scenario)
     starts = {place: end.offset for place, end in log_ends(metadata).items()}
     table = plan_connections(scenario, metadata.leaders, 1, starts)
@@ -117,7 +117,7 @@ def test_a_producer_finds_the_cluster_though_its_leader_is_gone() -> None:
     sent = replace(SENT, client="producer", partitions=1, connections=1, requests_per_connection=5)
     with cluster() as kafka:
         kafka.create_topic("orders", assignments=[[1, 2, 3]])
-        scenario = Scenario("s", (sent,))
+        scenario = LoadScenario("s", (sent,))
         leaders = leaders_of(places_of(kafka), scenario).leaders
         table = plan_connections(scenario, leaders, 1, bootstrap=places_of(kafka))
         kafka.brokers[1].stop()
@@ -139,7 +139,7 @@ def test_a_reader_follows_its_leader() -> None:
 
 
 def test_a_reader_of_transactions_is_shown_what_was_committed() -> None:
-    transform = Group(
+    transform = RequestGroup(
         *("transform", "seen", -1, "NONE", False, None, 2, 2, EACH),
         client="transform",
         source="orders",
@@ -159,7 +159,7 @@ def test_a_reader_of_transactions_is_shown_what_was_committed() -> None:
 def test_a_reader_without_a_broker_gives_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fakebroker_load.traffic.readers.STALLED_S", 0.3)
     with cluster("orders") as kafka:
-        scenario = Scenario("s", (SENT, READ))
+        scenario = LoadScenario("s", (SENT, READ))
         bootstrap = [(broker.host, broker.port) for broker in kafka.endpoints]
         table = plan_connections(scenario, leaders_of(bootstrap, scenario).leaders, 1)
     rows = [row for batch in run(iter(table.to_batches()), run_id="id") for row in batch.to_pylist()]
@@ -167,9 +167,9 @@ def test_a_reader_without_a_broker_gives_up(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_what_a_reader_is_told_goes_through_the_plan() -> None:
-    reading = Reading((Part(0, "h", 1, 2, 3),), True, False, 4, 5, 6, 7, (8, 9), 10)
-    assert Reading.from_json(reading.as_json()) == reading
-    assert Reading.from_json(reading._replace(life_ms=None).as_json()).life_ms is None
+    reading = ReaderOptions((PartitionToRead(0, "h", 1, 2, 3),), True, False, 4, 5, 6, 7, (8, 9), 10)
+    assert ReaderOptions.from_json(reading.as_json()) == reading
+    assert ReaderOptions.from_json(reading._replace(life_ms=None).as_json()).life_ms is None
 
 
 HEADER = "name: s\ngroups:\n  - {name: sent, topic: t, acks: -1, expect: NONE}\n  - {name: g, topic: t, "
@@ -194,7 +194,7 @@ HEADER = "name: s\ngroups:\n  - {name: sent, topic: t, acks: -1, expect: NONE}\n
     ],
 )
 def test_a_slip_is_told_with_its_line(rest: str, sentence: str) -> None:
-    with pytest.raises(ScenarioError, match="f:4: The group 'g' ") as told:
+    with pytest.raises(LoadScenarioError, match="f:4: The group 'g' ") as told:
         parse_text(HEADER + rest, "f")
     assert sentence in str(told.value)
 
@@ -203,5 +203,5 @@ def test_a_read_committed_reader_reads_transactions() -> None:
     text = "name: s\ngroups:\n  - {name: a, topic: t, acks: -1, expect: NONE}\n"
     text += "  - {name: b, client: transform, source: t, topic: u, acks: -1, expect: NONE}\n"
     parse_text(text + "  - {name: c, client: reader, topic: u, isolation: read_committed}", "f")
-    with pytest.raises(ScenarioError, match="f:5: The group 'c' reads a topic that is written in transactions"):
+    with pytest.raises(LoadScenarioError, match="f:5: The group 'c' reads a topic that is written in transactions"):
         parse_text(text + "  - {name: c, client: reader, topic: u}", "f")

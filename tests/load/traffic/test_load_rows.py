@@ -6,13 +6,13 @@ import time
 
 import pytest
 
-from fakebroker_load.traffic.rows import PAUSE_S, RESULT_SCHEMA, ROWS_AT_ONCE, ROWS_OF_A_PIECE, Results, to_batch
+from fakebroker_load.traffic.rows import PAUSE_S, RESULT_SCHEMA, ROWS_AT_ONCE, ROWS_OF_A_PIECE, RowQueue, to_batch
 
 COUNT = 2 * ROWS_AT_ONCE + ROWS_OF_A_PIECE + 5
 
 
-def added(count: int) -> Results:
-    results = Results()
+def added(count: int) -> RowQueue:
+    results = RowQueue()
     for number in range(count):
         results.add({"run": "r", "sequence": number, "outcome": "answered", "also": ["7", str(number)]})
     results.close()
@@ -37,7 +37,7 @@ def test_it_waits_between_the_pieces_unless_more_rows_do(monkeypatch: pytest.Mon
     next(batches)
     next(batches)
     assert slept == []  # rows are waiting, and in the end that there are no more
-    results = Results()
+    results = RowQueue()
     for number in range(ROWS_AT_ONCE):
         results.add({"run": "r", "sequence": number})
     assert next(results.batches()).num_rows == ROWS_AT_ONCE

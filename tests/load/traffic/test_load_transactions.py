@@ -16,21 +16,21 @@ from fakebroker_load.job import leaders_of
 from fakebroker_load.log import PART_SCHEMA, await_readable, log_ends, part_rows
 from fakebroker_load.plan import plan_connections
 from fakebroker_load.readback.parts import read_parts
-from fakebroker_load.scenario.model import Group, Scenario, ScenarioError
+from fakebroker_load.scenario.model import LoadScenario, LoadScenarioError, RequestGroup
 from fakebroker_load.scenario.reading import parse_text
 from fakebroker_load.spark.reading_back import in_ranges
 from fakebroker_load.traffic.committed import hidden_batches
 from fakebroker_load.traffic.rows import make_value
 from fakebroker_load.traffic.transactions import made
-from fakebroker_load.wire.log_messages import Fetched
+from fakebroker_load.wire.log_messages import FetchedPartition
 from fakebroker_load.worker import run
 
 EACH = 24
-SOURCE = Group("source", "orders", -1, "NONE", False, None, 2, 2, EACH)
+SOURCE = RequestGroup("source", "orders", -1, "NONE", False, None, 2, 2, EACH)
 
 
-def transform(generation: str) -> Group:
-    return Group(
+def transform(generation: str) -> RequestGroup:
+    return RequestGroup(
         *("transform", "seen", -1, "NONE", False, None, 2, 2, EACH),
         client="transform",
         source="orders",
@@ -42,7 +42,7 @@ def transform(generation: str) -> Group:
 
 @pytest.mark.parametrize("generation", doses.nightly_but(["4.4"], ["2.0", "2.8", "4.4"]))
 def test_each_record_is_shown_once_though_transactions_come_to_nothing(generation: str) -> None:
-    scenario = Scenario("s", (SOURCE, transform(generation)))
+    scenario = LoadScenario("s", (SOURCE, transform(generation)))
     with FakeCluster(brokers=3) as kafka:
         for topic in scenario.topics:
             kafka.create_topic(topic, partitions=2)
@@ -99,10 +99,10 @@ def test_a_batch_is_hidden_from_where_its_producer_was_aborted_until_its_marker(
             *(mark(5, 7, ABORT), batch(6, 7), mark(7, 7, COMMIT), mark(8, 8, COMMIT)),
         )
     )
-    assert hidden_batches(Fetched(9, data, ((7, 2),))) == {2}
-    assert hidden_batches(Fetched(9, data, ((8, 3), (7, 2)))) == {2, 3}
-    assert hidden_batches(Fetched(9, data)) == set()
-    assert hidden_batches(Fetched(9, data[:-10], ((7, 2),))) == {2}
+    assert hidden_batches(FetchedPartition(9, data, ((7, 2),))) == {2}
+    assert hidden_batches(FetchedPartition(9, data, ((8, 3), (7, 2)))) == {2, 3}
+    assert hidden_batches(FetchedPartition(9, data)) == set()
+    assert hidden_batches(FetchedPartition(9, data[:-10], ((7, 2),))) == {2}
 
 
 HEADER = "name: s\ngroups:\n  - {name: g, topic: t, acks: -1, expect: NONE, "
@@ -120,6 +120,6 @@ HEADER = "name: s\ngroups:\n  - {name: g, topic: t, acks: -1, expect: NONE, "
     ],
 )
 def test_a_slip_is_told_with_its_line(rest: str, sentence: str) -> None:
-    with pytest.raises(ScenarioError, match="f:3: The group 'g' ") as told:
+    with pytest.raises(LoadScenarioError, match="f:3: The group 'g' ") as told:
         parse_text(HEADER + rest, "f")
     assert sentence in str(told.value)

@@ -12,7 +12,7 @@ import pytest
 
 from fakebroker_load.errors import USER_ERRORS
 from fakebroker_load.scenario.batches import ENDS
-from fakebroker_load.scenario.model import Group, Scenario
+from fakebroker_load.scenario.model import LoadScenario, RequestGroup
 from fakebroker_load.traffic import members, readers
 from witness_mutants.recording import record
 from witness_mutants.small import LATE_MS
@@ -25,21 +25,21 @@ CONFIG = {"group.initial.rebalance.delay.ms": 0}
 LATE_LIMIT_MS = 1_000  # less than a frame is delayed
 STALLED_S = 3.0  # readers give up sooner than usually
 
-EACH = Group("each", "t", 1, "NONE", partitions=2, connections=2, requests_per_connection=3)
+EACH = RequestGroup("each", "t", 1, "NONE", partitions=2, connections=2, requests_per_connection=3)
 REPLICATED = replace(EACH, name="replicated", topic="u", acks=-1)
 TIMED_OUT = replace(EACH, name="all", acks=-1, expect="REQUEST_TIMED_OUT", waits=True, timeout_ms=(20, 40))
-READ = Group("readers", "u", -1, "NONE", client="reader", partitions=2, connections=2)
+READ = RequestGroup("readers", "u", -1, "NONE", client="reader", partitions=2, connections=2)
 FROZEN = ({"topic": "t", "behaviour": "frozen"},)
 SCENARIOS = {
     scenario.name: scenario
     for scenario in (
-        Scenario(
+        LoadScenario(
             "plain",
             (TIMED_OUT, EACH, replace(EACH, name="none", acks=0, expect="no answer"), REPLICATED, READ),
             brokers=3,
             followers=FROZEN,
         ),
-        Scenario(
+        LoadScenario(
             "wide",
             (
                 replace(
@@ -58,13 +58,13 @@ SCENARIOS = {
             assignments={topic: [[1, 2, 3]] * 2 for topic in ("t", "u")},
             configs={"v": {"message.timestamp.type": "LogAppendTime"}},
         ),
-        Scenario(
+        LoadScenario(
             "transactions",
             tuple(replace(REPLICATED, name=end, beside={"v": "NONE"}, transaction=end) for end in ENDS),
             brokers=3,
             assignments={topic: [[1, 2, 3]] * 2 for topic in ("u", "v")},
         ),
-        Scenario(
+        LoadScenario(
             "members",
             (
                 replace(REPLICATED, requests_per_connection=5, pause_ms=40),
