@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from fakebroker.control.bodies import NewCluster, NewTopic
 from fakebroker.control.errors import ControlError, conflict, given, not_found
-from fakebroker.control.hosted import Hosted, Lease
+from fakebroker.control.hosted import ClusterLease, Hosted
 from fakebroker.core.controller import topics as controller
 from fakebroker.protocol.slices import Slices, finish
 from fakebroker.server.async_cluster import AsyncFakeCluster
@@ -33,7 +33,7 @@ class Clusters:
         """`host` is where the other clusters listen."""
         self.main = Hosted(main)
         self._host = host
-        self._others: dict[str, tuple[Hosted, Lease]] = {}
+        self._others: dict[str, tuple[Hosted, ClusterLease]] = {}
         self._numbers = count(1)
         self._ending: set[asyncio.Task[None]] = set()
         self._in_making = 0
@@ -52,7 +52,7 @@ class Clusters:
                 self._find(cluster_id)
             raise conflict(str(error)) from None
 
-    def _find(self, cluster_id: str) -> tuple[Hosted, Lease]:
+    def _find(self, cluster_id: str) -> tuple[Hosted, ClusterLease]:
         entry = self._others.get(cluster_id)
         if entry is None:
             raise not_found(f"there is no cluster {cluster_id!a}: it was deleted, or its lease expired")
@@ -108,7 +108,7 @@ class Clusters:
             self._in_making -= 1
         cluster_id = hosted.cluster_id
         assert cluster_id is not None
-        self._others[cluster_id] = hosted, Lease(new.lease_ms, lambda: self._lease_over(cluster_id))
+        self._others[cluster_id] = hosted, ClusterLease(new.lease_ms, lambda: self._lease_over(cluster_id))
         return hosted
 
     def renew(self, cluster_id: str, lease_ms: int) -> Hosted:

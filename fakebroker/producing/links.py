@@ -12,7 +12,7 @@ import asyncio
 import logging
 from typing import Final, Protocol, cast
 
-from fakebroker.producer.client.effects import Connect, Disconnect, Effect, SendBytes
+from fakebroker.producer.client.effects import CloseConnection, Connect, Effect, SendBytes
 
 _LINGER_S: Final = 5.0
 _log = logging.getLogger("fakebroker.producing")
@@ -68,7 +68,7 @@ class Links:
                 sender = self._by_number.get(effect.connection)
                 if sender is not None and sender.transport is not None:
                     sender.transport.write(effect.data)
-            case Disconnect(number, reason):
+            case CloseConnection(number, reason):
                 gone = self._by_number.pop(number, None)
                 if gone is not None:
                     if reason:

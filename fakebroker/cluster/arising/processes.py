@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from typing import Final, final
 
-from fakebroker.cluster.arising.arisen import Arisen
+from fakebroker.cluster.arising.arisen import StateFault
 from fakebroker.cluster.lives import KILLED, PAUSED, RUNNING, STOPPED, STOPPING, Lives
 from fakebroker.core.faults.presets import GcPause, RollingRestart, UncleanShutdown
 from fakebroker.core.journal.broker_events import (
@@ -35,7 +35,7 @@ _CHANGES: Final = (
 )
 
 
-class _Watching(Arisen):
+class _Watching(StateFault):
     """A state fault that goes on whenever a broker may be back."""
 
     def _listen(self) -> None:
@@ -49,7 +49,7 @@ class _Watching(Arisen):
 
 
 @final
-class StandStill(Arisen):
+class StandStill(StateFault):
     """The preset `gc_pause`: over once the broker is resumed, or dead."""
 
     preset: GcPause

@@ -21,7 +21,7 @@ Place = tuple[str, int]
 
 
 @final
-class Asked:
+class DecodedRequest:
     """A decoded request. `message` is kio's; `frame` has no length prefix. `acks` is that of a Produce. Raises
     ProtocolError for an unreadable request."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol, final
 
-from fakebroker.cluster.faults.asked import Asked
+from fakebroker.cluster.faults.asked import DecodedRequest
 from fakebroker.core.broker.broker import Broker
 from fakebroker.core.faults.acting import Whom
 from fakebroker.core.faults.actions import OfCluster
@@ -74,7 +74,7 @@ class Host(Protocol):
         self,
         broker: Broker,
         connection: Connection,
-        asked: Asked,
+        asked: DecodedRequest,
         code: ErrorCode,
         is_template: bool,
     ) -> None:

@@ -14,11 +14,11 @@ from typing import Final, final
 
 from fakebroker.apis import registry
 from fakebroker.cluster.dispatcher import LoginInterceptor
-from fakebroker.cluster.faults.asked import Asked
+from fakebroker.cluster.faults.asked import DecodedRequest
 from fakebroker.cluster.faults.host import Host
 from fakebroker.cluster.faults.login_request import LoginRequest
 from fakebroker.cluster.faults.plan import BEFORE, FaultyPlan
-from fakebroker.cluster.faults.told import Told
+from fakebroker.cluster.faults.told import DecodedResponse
 from fakebroker.cluster.faults.tree import Tree
 from fakebroker.cluster.faults.waiting import Due
 from fakebroker.core.faults.armed import Armed
@@ -56,7 +56,7 @@ class FaultyLogins(LoginInterceptor):
             return False
         name = self._apis[header.api_key].name
         try:
-            decoded = Asked(name, self._tree_of(name), header, login.frame)
+            decoded = DecodedRequest(name, self._tree_of(name), header, login.frame)
         except ProtocolError:  # the authenticator refuses it as usual
             return False
         plan = connection.plan = FaultyLogin(self._host, login, decoded, faults)
@@ -75,7 +75,7 @@ class FaultyLogin(FaultyPlan):
     partitions = _NOWHERE
     groups = transactional_ids = _NONE
 
-    def __init__(self, host: Host, login: LoginRequest, asked: Asked, faults: Sequence[Armed]) -> None:
+    def __init__(self, host: Host, login: LoginRequest, asked: DecodedRequest, faults: Sequence[Armed]) -> None:
         self.refused = ""
         self._login = login
         self._turn = Due(login.connection, self, host.is_due)
@@ -83,7 +83,7 @@ class FaultyLogin(FaultyPlan):
 
     def take(self, frame: bytes | None) -> None:
         assert frame is not None
-        self._told = Told(self.asked, frame)
+        self._told = DecodedResponse(self.asked, frame)
 
     def take_last(self, frame: bytes, reason: str) -> None:
         self.refused = reason
@@ -122,7 +122,7 @@ class FaultyLogin(FaultyPlan):
     def _matches(self, armed: Armed, point: str) -> bool:
         return armed.fault.when.predicate is None or self._host.asks(armed, self.asked.seen(self.connection))
 
-    def _rewrite(self, response: Told) -> Iterator[None]:
+    def _rewrite(self, response: DecodedResponse) -> Iterator[None]:
         for armed, error, _ in self._errors:
             response.fail(armed, error)
         self._throttled(response)

@@ -15,10 +15,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import final
 
-from fakebroker.cluster.faults.asked import WHOLE, Asked, Place
+from fakebroker.cluster.faults.asked import WHOLE, DecodedRequest, Place
 from fakebroker.cluster.faults.host import Host
 from fakebroker.cluster.faults.plan import AT_ONCE, BEFORE, FaultyPlan
-from fakebroker.cluster.faults.told import Told
+from fakebroker.cluster.faults.told import DecodedResponse
 from fakebroker.cluster.faults.tree import Path
 from fakebroker.cluster.faults.waiting import GoOn
 from fakebroker.core.broker.broker import Broker
@@ -37,7 +37,7 @@ class FaultyRequest(FaultyPlan):
     is_login = False
 
     def __init__(
-        self, host: Host, broker: Broker, connection: Connection, asked: Asked, faults: Sequence[Armed]
+        self, host: Host, broker: Broker, connection: Connection, asked: DecodedRequest, faults: Sequence[Armed]
     ) -> None:
         self.number = connection.trail.request
         self.broker = broker
@@ -56,7 +56,7 @@ class FaultyRequest(FaultyPlan):
             self._errors_frame = frame
             return
         self._is_answered = True
-        self._told = None if frame is None else Told(self.asked, frame)
+        self._told = None if frame is None else DecodedResponse(self.asked, frame)
         self._host.is_due(self)
 
     def appended(self, topic: str, partition: int) -> None:
@@ -195,7 +195,7 @@ class FaultyRequest(FaultyPlan):
         failed = [path for armed, _, point in self._errors if point == AFTER_APPEND for path in self.asked.paths(armed)]
         return self.asked.is_covered(failed)
 
-    def _rewrite(self, response: Told) -> Iterator[None]:
+    def _rewrite(self, response: DecodedResponse) -> Iterator[None]:
         for number, (armed, error, point) in enumerate(self._errors, 1):
             if number % AT_ONCE == 0:
                 yield from self._let_others()

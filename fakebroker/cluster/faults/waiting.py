@@ -51,7 +51,7 @@ class Alarm(TimerTask):
 
 
 @final
-class Kept:
+class CoalescedResponses:
     """Responses of a connection that are to be sent together."""
 
     def __init__(self, wanted: int) -> None:

@@ -16,7 +16,7 @@ from fakebroker.control.bodies import Expectation, JournalQuery
 from fakebroker.control.errors import ControlError, given
 from fakebroker.control.here import Here, Route
 from fakebroker.control.journal.expecting import Expecting
-from fakebroker.control.told import Told
+from fakebroker.control.told import ClusterObserver
 from fakebroker.core.faults.table import api_keys
 from fakebroker.core.journal.events import Event
 from fakebroker.core.journal.json_lines import KINDS, to_json
@@ -74,7 +74,7 @@ async def get_journal(here: Here, query: Annotated[JournalQuery, Query()]) -> Re
     )
 
 
-def _page(observer: Told, query: JournalQuery, matches: Callable[[Event], bool]) -> Slices[str]:
+def _page(observer: ClusterObserver, query: JournalQuery, matches: Callable[[Event], bool]) -> Slices[str]:
     """Return a JournalPage."""
     first, events = observer.since(query.after or 0)
     total = following = observer.total

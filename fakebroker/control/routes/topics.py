@@ -19,7 +19,7 @@ from fakebroker.core.errors import KafkaError
 from fakebroker.core.replication.behaviour import Selection
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.slices import least_in_slices
-from fakebroker.server.followers_in_hand import Followers as FollowersInHand
+from fakebroker.server.followers_in_hand import FollowerBehaviours as FollowersInHand
 from fakebroker.server.followers_in_hand import Step
 
 router = APIRouter(route_class=Route)

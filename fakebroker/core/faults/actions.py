@@ -408,7 +408,7 @@ class ThrottleFollowers(_OfFollowers):
 
 
 @dataclass(frozen=True)
-class _OfBroker(OfCluster):
+class _BrokerAction(OfCluster):
     """A change of a broker. The default of `broker` is the broker of the request."""
 
     def change(self, cluster: Changes, whom: Whom) -> None:
@@ -419,7 +419,7 @@ class _OfBroker(OfCluster):
 
 
 @dataclass(frozen=True)
-class Stop(_OfBroker):
+class Stop(_BrokerAction):
     """Stop a broker, as `kafka.brokers[n].stop()` does."""
 
     verb = "stop"
@@ -429,7 +429,7 @@ class Stop(_OfBroker):
 
 
 @dataclass(frozen=True)
-class Start(_OfBroker):
+class Start(_BrokerAction):
     """Start a stopped broker."""
 
     verb = "start"
@@ -439,7 +439,7 @@ class Start(_OfBroker):
 
 
 @dataclass(frozen=True)
-class Kill(_OfBroker):
+class Kill(_BrokerAction):
     """Kill a broker's process, as `kafka.brokers[n].kill()` does."""
 
     verb = "kill"
@@ -449,7 +449,7 @@ class Kill(_OfBroker):
 
 
 @dataclass(frozen=True)
-class Pause(_OfBroker):
+class Pause(_BrokerAction):
     """Pause a broker's process, as `kafka.brokers[n].pause()` does."""
 
     verb = "pause"
@@ -459,7 +459,7 @@ class Pause(_OfBroker):
 
 
 @dataclass(frozen=True)
-class Resume(_OfBroker):
+class Resume(_BrokerAction):
     """Resume a broker's process."""
 
     verb = "resume"

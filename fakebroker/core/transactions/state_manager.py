@@ -53,7 +53,7 @@ _APPEND_ERRORS: Final = {
 Then = Callable[[ErrorCode], None]
 
 
-class Found(NamedTuple):
+class CoordinatorEpochAndTxnMetadata(NamedTuple):
     """A transaction, and the coordinator epoch in which it was found."""
 
     coordinator_epoch: int
@@ -68,7 +68,7 @@ class _Coordinated:
     def __init__(self, epoch: int) -> None:
         self.epoch = epoch
         self.is_loading = True
-        self.transactions: dict[str, Found] = {}
+        self.transactions: dict[str, CoordinatorEpochAndTxnMetadata] = {}
 
 
 @final
@@ -137,16 +137,18 @@ class TransactionStateManager:
 
     # Elections.
 
-    def load(self, index: int, epoch: int) -> Slices[list[Found]]:
+    def load(self, index: int, epoch: int) -> Slices[list[CoordinatorEpochAndTxnMetadata]]:
         """Read the log of a partition that this broker now leads, in slices. Return the decided transactions that are
         not complete."""
         loaded = self._partitions[index] = _Coordinated(epoch)
         partition = self._find_partition(index)
-        decided: list[Found] = []
+        decided: list[CoordinatorEpochAndTxnMetadata] = []
         if partition is not None:
             read = yield from read_log(partition.leader_log)
             for number, transaction in enumerate(read, 1):
-                cached = loaded.transactions[transaction.transactional_id] = Found(epoch, transaction)
+                cached = loaded.transactions[transaction.transactional_id] = CoordinatorEpochAndTxnMetadata(
+                    epoch, transaction
+                )
                 state = transaction.now.state
                 if state is ONGOING:
                     self.time_outs.note(transaction)
@@ -172,13 +174,15 @@ class TransactionStateManager:
 
     # The state in memory.
 
-    def find(self, transactional_id: str) -> Found | None:
+    def find(self, transactional_id: str) -> CoordinatorEpochAndTxnMetadata | None:
         """Return the transaction of this id, or None. Raise COORDINATOR_LOAD_IN_PROGRESS, NOT_COORDINATOR."""
         return self._loaded(transactional_id).transactions.get(transactional_id)
 
-    def put_if_not_there(self, transaction: TransactionMetadata) -> Found:
+    def put_if_not_there(self, transaction: TransactionMetadata) -> CoordinatorEpochAndTxnMetadata:
         loaded = self._loaded(transaction.transactional_id)
-        return loaded.transactions.setdefault(transaction.transactional_id, Found(loaded.epoch, transaction))
+        return loaded.transactions.setdefault(
+            transaction.transactional_id, CoordinatorEpochAndTxnMetadata(loaded.epoch, transaction)
+        )
 
     def _loaded(self, transactional_id: str) -> _Coordinated:
         loaded = self._partitions.get(self.partition_for(transactional_id))
@@ -198,7 +202,7 @@ class TransactionStateManager:
         loaded = self._partitions.get(self.partition_for(transaction.transactional_id))
         return loaded is not None and loaded.epoch == coordinator_epoch and self._is_current(transaction)
 
-    def all(self) -> Iterator[Found]:
+    def all(self) -> Iterator[CoordinatorEpochAndTxnMetadata]:
         """Yield all transactions, those of each partition as they are at its turn. Changes meanwhile do no harm."""
         for loaded in list(self._partitions.values()):
             yield from list(loaded.transactions.values())

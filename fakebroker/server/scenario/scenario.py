@@ -17,7 +17,7 @@ from fakebroker.core.errors import KafkaError
 from fakebroker.core.faults.fault import Fault
 from fakebroker.core.faults.presets import Preset, read_preset
 from fakebroker.server.faults_in_hand import AsyncFaults
-from fakebroker.server.followers_in_hand import Followers
+from fakebroker.server.followers_in_hand import FollowerBehaviours
 from fakebroker.server.quotas_in_hand import Quotas
 from fakebroker.server.scenario.checking import problem
 from fakebroker.yaml_places import BadYaml, Document, Path, Place, read
@@ -29,7 +29,7 @@ class Hands(Protocol):
     """The methods that set up a cluster; `AsyncFakeCluster` has them."""
 
     @property
-    def followers(self) -> Followers: ...
+    def followers(self) -> FollowerBehaviours: ...
     @property
     def quotas(self) -> Quotas: ...
     @property
