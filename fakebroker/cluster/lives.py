@@ -25,8 +25,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from random import Random
 
-from fakebroker.cluster.hearing import MetadataCatchUp
 from fakebroker.cluster.members import Members
+from fakebroker.cluster.metadata_catch_up import MetadataCatchUp
 from fakebroker.core.broker.broker import Broker
 from fakebroker.core.clock import Now
 from fakebroker.core.config.broker_config import BrokerConfig

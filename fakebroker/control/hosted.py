@@ -11,12 +11,12 @@ import asyncio
 from collections.abc import Callable, Iterator
 
 from fakebroker.cluster.cluster import Cluster
+from fakebroker.control.cluster_observer import ClusterObserver
 from fakebroker.control.journal.event_lines import EventLines
 from fakebroker.control.journal.expecting import ProducesSoFar
 from fakebroker.control.metrics.counts import by_few
 from fakebroker.control.metrics.meter import Meter
 from fakebroker.control.sliced_work import SlicedWork
-from fakebroker.control.told import ClusterObserver
 from fakebroker.control.waiting import ChangeSignal, Waiting
 from fakebroker.core.replication.partition import Partition
 from fakebroker.server.async_cluster import AsyncFakeCluster

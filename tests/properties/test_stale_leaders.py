@@ -9,7 +9,7 @@ import pytest
 from support.requests import batch, produce
 from support.simulation import Simulation
 
-from fakebroker.cluster.arising.arisen import StateFault
+from fakebroker.cluster.arising.state_fault import StateFault
 from fakebroker.core.faults.presets import NetworkPartition
 from fakebroker.core.journal.broker_events import LeaderStale
 from fakebroker.core.journal.events import NO_ERROR, Answer, Produce

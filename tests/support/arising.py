@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fakebroker.cluster.arising.arisen import StateFault
+from fakebroker.cluster.arising.state_fault import StateFault
 from fakebroker.core.faults.presets import Preset
 from support.simulation import Simulation
 

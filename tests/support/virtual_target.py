@@ -11,7 +11,7 @@ from conformance.scenario import LOOPBACK, Topic
 from conformance.targets.boxes import Box
 from conformance.targets.wire import Arrival
 from fakebroker.apis.features import supported_features
-from fakebroker.cluster.arising.arisen import StateFault
+from fakebroker.cluster.arising.state_fault import StateFault
 from fakebroker.core.controller.features import UNSAFE_DOWNGRADE, FeatureUpdate
 from fakebroker.core.controller.topics import NewTopic
 from fakebroker.core.faults.presets import NetworkPartition

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final, final
 
-from fakebroker.cluster.arising.arisen import Engine, StateFault
 from fakebroker.cluster.arising.between import CutOff
 from fakebroker.cluster.arising.disks import NoSpace, SlowWrites
 from fakebroker.cluster.arising.processes import Crash, Restarts, StandStill
+from fakebroker.cluster.arising.state_fault import Engine, StateFault
 from fakebroker.cluster.lives import Lives
 from fakebroker.core.faults.presets import (
     FullDisk,

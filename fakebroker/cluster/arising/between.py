@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import final
 
-from fakebroker.cluster.arising.arisen import StateFault
+from fakebroker.cluster.arising.state_fault import StateFault
 from fakebroker.core.faults.presets import NetworkPartition
 
 

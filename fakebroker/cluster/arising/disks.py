@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from typing import Final, final
 
-from fakebroker.cluster.arising.arisen import StateFault
+from fakebroker.cluster.arising.state_fault import StateFault
 from fakebroker.cluster.faults.waiting import Alarm
 from fakebroker.cluster.lives import RUNNING, STOPPING
 from fakebroker.core.faults.actions import Delay

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from typing import Final, final
 
-from fakebroker.cluster.arising.arisen import StateFault
+from fakebroker.cluster.arising.state_fault import StateFault
 from fakebroker.cluster.lives import KILLED, PAUSED, RUNNING, STOPPED, STOPPING, Lives
 from fakebroker.core.faults.presets import GcPause, RollingRestart, UncleanShutdown
 from fakebroker.core.journal.broker_events import (

@@ -19,8 +19,8 @@ from fakebroker.apis.context import RequestContext
 from fakebroker.cluster.arising.arising import Arising
 from fakebroker.cluster.dispatcher import Dispatcher, Interceptor
 from fakebroker.cluster.faults.arrival import FaultyArrival
-from fakebroker.cluster.faults.asked import DecodedRequest
 from fakebroker.cluster.faults.changes import ClusterChanges
+from fakebroker.cluster.faults.decoded_request import DecodedRequest
 from fakebroker.cluster.faults.host import Wait
 from fakebroker.cluster.faults.index import Index
 from fakebroker.cluster.faults.logins import FaultyLogins

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol, final
 
-from fakebroker.cluster.faults.asked import DecodedRequest
+from fakebroker.cluster.faults.decoded_request import DecodedRequest
 from fakebroker.core.broker.broker import Broker
 from fakebroker.core.faults.acting import Whom
 from fakebroker.core.faults.actions import OfCluster

@@ -14,11 +14,11 @@ from typing import Final, final
 
 from fakebroker.apis import registry
 from fakebroker.cluster.dispatcher import LoginInterceptor
-from fakebroker.cluster.faults.asked import DecodedRequest
+from fakebroker.cluster.faults.decoded_request import DecodedRequest
+from fakebroker.cluster.faults.decoded_response import DecodedResponse
 from fakebroker.cluster.faults.host import Host
 from fakebroker.cluster.faults.login_request import LoginRequest
 from fakebroker.cluster.faults.plan import BEFORE, FaultyPlan
-from fakebroker.cluster.faults.told import DecodedResponse
 from fakebroker.cluster.faults.tree import Tree
 from fakebroker.cluster.faults.waiting import Due
 from fakebroker.core.faults.armed import Armed

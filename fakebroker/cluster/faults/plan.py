@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import ClassVar, Final
 
-from fakebroker.cluster.faults.asked import DecodedRequest
+from fakebroker.cluster.faults.decoded_request import DecodedRequest
+from fakebroker.cluster.faults.decoded_response import DecodedResponse
 from fakebroker.cluster.faults.host import Host, Wait
-from fakebroker.cluster.faults.told import DecodedResponse
 from fakebroker.core.faults import points
 from fakebroker.core.faults.acting import ChangeOfBytes, Waits
 from fakebroker.core.faults.actions import STAY, Disconnect, Error, OfCluster

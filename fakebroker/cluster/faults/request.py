@@ -15,10 +15,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import final
 
-from fakebroker.cluster.faults.asked import WHOLE, DecodedRequest, Place
+from fakebroker.cluster.faults.decoded_request import WHOLE, DecodedRequest, Place
+from fakebroker.cluster.faults.decoded_response import DecodedResponse
 from fakebroker.cluster.faults.host import Host
 from fakebroker.cluster.faults.plan import AT_ONCE, BEFORE, FaultyPlan
-from fakebroker.cluster.faults.told import DecodedResponse
 from fakebroker.cluster.faults.tree import Path
 from fakebroker.cluster.faults.waiting import GoOn
 from fakebroker.core.broker.broker import Broker

@@ -9,7 +9,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from fakebroker.control.told import ClusterObserver
+from fakebroker.control.cluster_observer import ClusterObserver
 from fakebroker.core.journal.events import Event
 from fakebroker.core.journal.json_lines import kind_of, to_json
 from fakebroker.protocol.slices import Slices

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Final
 
 from fakebroker.control.bodies import Expectation
+from fakebroker.control.cluster_observer import ClusterObserver
 from fakebroker.control.sliced_work import SlicedWork
-from fakebroker.control.told import ClusterObserver
 from fakebroker.core.journal.produced import ProducedPartition, Produces
 from fakebroker.core.journal.view import ExpectedResponse, ProduceSelection, ProduceView, view_in_slices, view_of
 from fakebroker.protocol.slices import Slices

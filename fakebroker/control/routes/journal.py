@@ -13,10 +13,10 @@ from starlette.responses import Response
 from fakebroker.cluster.cluster import Cluster
 from fakebroker.control.answers import named
 from fakebroker.control.bodies import Expectation, JournalQuery
+from fakebroker.control.cluster_observer import ClusterObserver
 from fakebroker.control.errors import ControlError, given
 from fakebroker.control.here import Here, Route
 from fakebroker.control.journal.expecting import Expecting
-from fakebroker.control.told import ClusterObserver
 from fakebroker.core.faults.table import api_keys
 from fakebroker.core.journal.events import Event
 from fakebroker.core.journal.json_lines import KINDS, to_json

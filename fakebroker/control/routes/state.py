@@ -8,11 +8,11 @@ from fastapi import APIRouter, Path
 from pydantic import BaseModel
 
 from fakebroker.control.bodies import GroupWait, ParkedWait
+from fakebroker.control.cluster_observer import Waits
 from fakebroker.control.errors import given
 from fakebroker.control.groups import GroupLine, GroupNow, find_group, list_groups
 from fakebroker.control.here import Here, Route
 from fakebroker.control.hosted import Hosted
-from fakebroker.control.told import Waits
 from fakebroker.core.errors import KafkaError
 from fakebroker.core.groups.classic.states import ClassicGroupState
 from fakebroker.core.groups.consumer.state.group import ConsumerGroupState

@@ -27,7 +27,7 @@ from fakebroker.core.replication.replica_manager import ReplicaManager
 from fakebroker.core.transactions.add_partitions_manager import AddPartitionsToTxnManager, Answered, Question
 from fakebroker.core.transactions.coordinator import TransactionCoordinator
 from fakebroker.core.transactions.ending import ProducerIdAndEpoch
-from fakebroker.core.transactions.hearing import InterBrokerRequests
+from fakebroker.core.transactions.inter_broker_requests import InterBrokerRequests
 from fakebroker.core.transactions.mark_writer import CompleteOffsets, MarkWriter
 from fakebroker.core.transactions.marker_sender import MarkerSender, TxnMarkerEntry
 from fakebroker.core.transactions.metadata import EPOCH_BUMP

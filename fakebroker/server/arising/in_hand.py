@@ -7,8 +7,8 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Self
 
-from fakebroker.cluster.arising.arisen import StateFault
 from fakebroker.cluster.arising.arising import Arising
+from fakebroker.cluster.arising.state_fault import StateFault
 from fakebroker.core.arguments import NUMBER_OR_NONE, require, require_at_least
 
 WAIT_S = 30.0  # the default timeout of `wait`

@@ -7,7 +7,7 @@ from support.answers import NONE, TIMED_OUT, answers
 from support.requests import produce
 from support.simulation import Simulation
 
-from fakebroker.cluster.arising.arisen import StateFault
+from fakebroker.cluster.arising.state_fault import StateFault
 from fakebroker.core.faults.presets import NetworkPartition
 
 SESSION_MS = 9_000

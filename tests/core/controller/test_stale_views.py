@@ -18,7 +18,7 @@ from support.transacting import read_committed
 from support.transactions import end, init
 from support.transactions import with_coordinator as with_transactions
 
-from fakebroker.cluster.arising.arisen import StateFault
+from fakebroker.cluster.arising.state_fault import StateFault
 from fakebroker.core.faults.presets import NetworkPartition
 from fakebroker.core.journal.broker_events import LeaderStale, MetadataCaughtUp
 from fakebroker.core.journal.journal import Journal

@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any, final
 
 from fakebroker.cluster.faults import wire
-from fakebroker.cluster.faults.asked import WHOLE, DecodedRequest
+from fakebroker.cluster.faults.decoded_request import WHOLE, DecodedRequest
 from fakebroker.cluster.faults.tree import Path, at, error_at, replaced
 from fakebroker.core.faults.actions import Error
 from fakebroker.core.faults.armed import Armed
