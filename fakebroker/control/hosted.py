@@ -24,7 +24,7 @@ from fakebroker.server.driver import Driver
 from fakebroker.server.journal_in_hand import JournalInHand, Snapshot
 
 
-class Hosted:
+class HostedCluster:
     """A cluster with its control state. `cluster_id` is None for the main one, which has no lease."""
 
     def __init__(self, cluster: AsyncFakeCluster, cluster_id: str | None = None) -> None:

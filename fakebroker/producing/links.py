@@ -18,7 +18,7 @@ _LINGER_S: Final = 5.0
 _log = logging.getLogger("fakebroker.producing")
 
 
-class Hearer(Protocol):
+class LinkListener(Protocol):
     """The receiver of network events."""
 
     def connected(self, number: int) -> None: ...
@@ -53,7 +53,7 @@ class _Link(asyncio.Protocol):
 
 
 class Links:
-    def __init__(self, loop: asyncio.AbstractEventLoop, hearer: Hearer) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, hearer: LinkListener) -> None:
         self._loop = loop
         self.hearer = hearer
         self._by_number: dict[int, _Link] = {}

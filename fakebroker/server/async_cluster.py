@@ -15,7 +15,7 @@ from fakebroker.server.brokers_in_hand import AsyncBroker, Brokers
 from fakebroker.server.clock_in_hand import AsyncClock
 from fakebroker.server.clocks import Clock, new_clock
 from fakebroker.server.driver import Driver
-from fakebroker.server.faults_in_hand import AsyncFaults, AsyncHeld, hold_fault
+from fakebroker.server.faults_in_hand import AsyncFaults, AsyncRequestBarrier, hold_fault
 from fakebroker.server.journal_in_hand import JournalInHand, Snapshot
 from fakebroker.server.listeners import Listeners
 from fakebroker.server.made.arguments import Arguments
@@ -298,11 +298,13 @@ class AsyncFakeCluster(Administration):
         topics = () if self._driver is None else self._driver.cluster.metadata.topic_names()
         return self._journal.snapshot()._replace(topics=topics)
 
-    def hold(self, *, api: Any = None, at: str | None = None, n: int = 1, times: Any = None, **when: Any) -> AsyncHeld:
+    def hold(
+        self, *, api: Any = None, at: str | None = None, n: int = 1, times: Any = None, **when: Any
+    ) -> AsyncRequestBarrier:
         """Return a barrier: matching requests stop at a point (before they are handled) until `release` or the end of
         the block. `when` has selectors of faults (docs/faults.md): topic="t", partition=2. `n` is how many requests
         `wait` waits for. Raises ValueError."""
-        return AsyncHeld(self.faults.add(hold_fault(n, api, at, times, when)), n)
+        return AsyncRequestBarrier(self.faults.add(hold_fault(n, api, at, times, when)), n)
 
     @property
     def _at_home(self) -> Driver:

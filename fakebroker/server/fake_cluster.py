@@ -14,7 +14,7 @@ from fakebroker.protocol.produce_response import NodeEndpoint
 from fakebroker.server.async_cluster import NOT_RUNNING, AsyncFakeCluster
 from fakebroker.server.brokers_in_hand import BrokerInHand, Brokers
 from fakebroker.server.clock_in_hand import ClockInHand
-from fakebroker.server.faults_from_threads import FaultsInHand, Held
+from fakebroker.server.faults_from_threads import FaultsInHand, RequestBarrier
 from fakebroker.server.faults_in_hand import hold_fault
 from fakebroker.server.followers_in_hand import FollowerBehaviours
 from fakebroker.server.journal_in_hand import JournalInHand, Snapshot
@@ -128,9 +128,11 @@ class FakeCluster(FromThreads[AsyncFakeCluster]):
         """Close everything and end the thread. In a child process there is nothing to stop."""
         self._thread.stop()
 
-    def hold(self, *, api: Any = None, at: str | None = None, n: int = 1, times: Any = None, **when: Any) -> Held:
+    def hold(
+        self, *, api: Any = None, at: str | None = None, n: int = 1, times: Any = None, **when: Any
+    ) -> RequestBarrier:
         """Return a barrier. See `AsyncFakeCluster.hold`."""
-        return Held(self.faults.add(hold_fault(n, api, at, times, when)), n)
+        return RequestBarrier(self.faults.add(hold_fault(n, api, at, times, when)), n)
 
     @property
     def endpoints(self) -> list[NodeEndpoint]:

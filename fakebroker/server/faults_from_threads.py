@@ -124,7 +124,7 @@ class FaultsInHand(FromThreads[AsyncFaults]):
         return len(self.list())
 
 
-class Held:
+class RequestBarrier:
     """A barrier of a `FakeCluster`, for use from any thread: `with kafka.hold(api="Produce", n=3) as held:
     held.wait()`."""
 
@@ -138,11 +138,11 @@ class Held:
         return self.fault.held
 
     def wait(self, n: int | None = None, timeout: float | None = WAIT_S) -> int:
-        """See `AsyncHeld.wait`."""
+        """See `AsyncRequestBarrier.wait`."""
         return self.fault.wait_held(self._n if n is None else n, timeout)
 
     def release(self, count: int | None = None) -> int:
-        """See `AsyncHeld.release`."""
+        """See `AsyncRequestBarrier.release`."""
         return self.fault.release(count)
 
     def __enter__(self) -> Self:

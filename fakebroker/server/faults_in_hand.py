@@ -297,7 +297,7 @@ def hold_fault(n: int, api: Any, at: str | None, times: Often, when: Mapping[str
     return Fault(said, Hold(), every_time if times is None else times)
 
 
-class AsyncHeld:
+class AsyncRequestBarrier:
     """A barrier of an `AsyncFakeCluster`: `async with kafka.hold(api="Produce", n=3) as held: await held.wait()`."""
 
     def __init__(self, fault: AsyncFault, n: int) -> None:

@@ -19,7 +19,7 @@ from support.virtual_loop import VirtualLoop
 from support.watchdog import run, until
 
 from fakebroker.control import service as serving
-from fakebroker.control.hosted import Hosted
+from fakebroker.control.hosted import HostedCluster
 from fakebroker.control.journal.event_lines import EventLines
 from fakebroker.core.journal.events import Answer, Append, Event, PartitionAnswer, Produce, Request
 from fakebroker.core.journal.produced import EVENTS_OF_A_SLICE, Produces
@@ -39,7 +39,7 @@ def produced(requests: Iterable[int], error: str = "NONE") -> Iterator[Event]:
         yield Answer(2, 2, number, 1, "sent", 50, (PartitionAnswer("t", 0, error, number),))
 
 
-def tell(hosted: Hosted, events: Iterable[Event]) -> None:
+def tell(hosted: HostedCluster, events: Iterable[Event]) -> None:
     for event in events:
         for listener in hosted.told.listeners:
             listener(event, b"")

@@ -31,7 +31,7 @@ _MADE_OF: Final[dict[type[Preset], type[StateFault]]] = {
 
 
 @final
-class Arising:
+class StateFaults:
     """The state faults of a cluster. `arisen` lists all there ever were, in order. The caller then runs the plans that
     are due."""
 

@@ -35,7 +35,7 @@ _CHANGES: Final = (
 )
 
 
-class _Watching(StateFault):
+class _ProcessFault(StateFault):
     """A state fault that goes on whenever a broker may be back."""
 
     def _listen(self) -> None:
@@ -77,7 +77,7 @@ class StandStill(StateFault):
 
 
 @final
-class Crash(_Watching):
+class Crash(_ProcessFault):
     """The preset `unclean_shutdown`: over once the broker is back."""
 
     preset: UncleanShutdown
@@ -104,7 +104,7 @@ class Crash(_Watching):
 
 
 @final
-class Restarts(_Watching):
+class Restarts(_ProcessFault):
     """The preset `rolling_restart`: over once the last broker is back. A broker that cannot be stopped at its turn is
     left out. If the preset is removed, the broker at its turn keeps its state, but is started if it is down."""
 

@@ -16,7 +16,7 @@ from uuid import UUID
 
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
-from fakebroker.cluster.arising.arising import Arising
+from fakebroker.cluster.arising.arising import StateFaults
 from fakebroker.cluster.dispatcher import Dispatcher, Interceptor
 from fakebroker.cluster.faults.arrival import FaultyArrival
 from fakebroker.cluster.faults.changes import ClusterChanges
@@ -31,13 +31,13 @@ from fakebroker.cluster.lives import Lives
 from fakebroker.core.broker.broker import Broker
 from fakebroker.core.clock import HasNow, Now
 from fakebroker.core.errors import KafkaError
-from fakebroker.core.faults.acting import Whom
-from fakebroker.core.faults.actions import RESET, Action, OfCluster
+from fakebroker.core.faults.acting import ActionTarget
+from fakebroker.core.faults.actions import RESET, Action, ClusterAction
 from fakebroker.core.faults.armed import Armed
 from fakebroker.core.faults.check import check_brokers
 from fakebroker.core.faults.fault import Fault
 from fakebroker.core.faults.points import CONNECT
-from fakebroker.core.faults.seen import Seen
+from fakebroker.core.faults.seen import SeenRequest
 from fakebroker.core.journal.events import Answer, Append, Event, Parked
 from fakebroker.core.journal.fault_events import FaultAdded, FaultFired, FaultRemoved
 from fakebroker.core.probe import Probe
@@ -71,7 +71,7 @@ class Faults(Interceptor):
         self.is_acting = False
         self.armed: list[Armed] = []  # all that were ever installed
         self.at_connect: list[Armed] = []
-        self.arising = Arising(lives, self)
+        self.arising = StateFaults(lives, self)
         self._lives = lives
         self._dispatcher = dispatcher
         self._emit = emit
@@ -228,7 +228,7 @@ class Faults(Interceptor):
             self._forget(armed)
         armed.changed()
 
-    def asks(self, armed: Armed, seen: Seen) -> bool:
+    def asks(self, armed: Armed, seen: SeenRequest) -> bool:
         predicate = armed.fault.when.predicate
         assert predicate is not None
         try:
@@ -286,7 +286,7 @@ class Faults(Interceptor):
         if kept is not None and kept.frames and not connection.is_closed:
             self.sockets.answers.add(connection, b"".join(kept.frames))
 
-    def change_cluster(self, armed: Armed, action: OfCluster, whom: Whom) -> None:
+    def change_cluster(self, armed: Armed, action: ClusterAction, whom: ActionTarget) -> None:
         """Have an action change the cluster. If that is impossible, note it and warn, once for each fault and action:
         the next requests would mostly cause the same warning."""
         try:

@@ -20,7 +20,7 @@ from fakebroker.cluster.faults.host import Host
 from fakebroker.cluster.faults.login_request import LoginRequest
 from fakebroker.cluster.faults.plan import BEFORE, FaultyPlan
 from fakebroker.cluster.faults.tree import Tree
-from fakebroker.cluster.faults.waiting import Due
+from fakebroker.cluster.faults.waiting import PlanTurn
 from fakebroker.core.faults.armed import Armed
 from fakebroker.network.connection import Work
 from fakebroker.protocol.errors import ProtocolError
@@ -78,7 +78,7 @@ class FaultyLogin(FaultyPlan):
     def __init__(self, host: Host, login: LoginRequest, asked: DecodedRequest, faults: Sequence[Armed]) -> None:
         self.refused = ""
         self._login = login
-        self._turn = Due(login.connection, self, host.is_due)
+        self._turn = PlanTurn(login.connection, self, host.is_due)
         super().__init__(host, login.connection, asked, faults)
 
     def take(self, frame: bytes | None) -> None:

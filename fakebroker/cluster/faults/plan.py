@@ -14,7 +14,7 @@ from fakebroker.cluster.faults.decoded_response import DecodedResponse
 from fakebroker.cluster.faults.host import Host, Wait
 from fakebroker.core.faults import points
 from fakebroker.core.faults.acting import ChangeOfBytes, Waits
-from fakebroker.core.faults.actions import STAY, Disconnect, Error, OfCluster
+from fakebroker.core.faults.actions import STAY, ClusterAction, Disconnect, Error
 from fakebroker.core.faults.armed import Armed
 from fakebroker.core.faults.byte_actions import changed_by
 from fakebroker.network.connection import Connection, Plan, Work
@@ -186,7 +186,7 @@ class FaultyPlan(Plan):
     def blackhole(self) -> None:
         self._is_over = True  # the connection stays busy
 
-    def change_cluster(self, action: OfCluster) -> None:
+    def change_cluster(self, action: ClusterAction) -> None:
         self._host.change_cluster(self._armed, action, self)
 
     def change_bytes(self, action: ChangeOfBytes) -> None:

@@ -22,7 +22,7 @@ from fakebroker.cluster.faults.plan import AT_ONCE, BEFORE, FaultyPlan
 from fakebroker.cluster.faults.tree import Path
 from fakebroker.cluster.faults.waiting import GoOn
 from fakebroker.core.broker.broker import Broker
-from fakebroker.core.faults.actions import OfCluster
+from fakebroker.core.faults.actions import ClusterAction
 from fakebroker.core.faults.armed import Armed
 from fakebroker.core.faults.points import AFTER_APPEND, AFTER_WATERMARK, REQUEST_READ
 from fakebroker.core.purgatory.delayed_operation import DelayedOperation
@@ -144,7 +144,7 @@ class FaultyRequest(FaultyPlan):
         if point == AFTER_WATERMARK and (self._told is None or not self._told.is_good(armed)):
             return False
         self._here = self.asked.paths(armed)
-        if not all(action.has_target(self) for action in armed.fault.do if isinstance(action, OfCluster)):
+        if not all(action.has_target(self) for action in armed.fault.do if isinstance(action, ClusterAction)):
             return False
         return when.predicate is None or self._host.asks(armed, self.asked.seen(self.connection))
 

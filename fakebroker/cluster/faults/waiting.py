@@ -24,7 +24,7 @@ class GoOn(Work):
 
 
 @final
-class Due(Work):
+class PlanTurn(Work):
     """The turn of a plan, which the engine then continues."""
 
     def __init__(self, connection: Connection, plan: Plan, is_due: Callable[[Plan], None]) -> None:

@@ -55,7 +55,7 @@ class ProducesSoFar:
             self._reading = None
 
 
-class Expecting:
+class ExpectationMatcher:
     """One expectation, and its matches so far. `topics` returns the existing topics."""
 
     def __init__(self, body: Expectation, topics: Topics) -> None:

@@ -11,7 +11,7 @@ from starlette.responses import Response
 from fakebroker.control.bodies import FaultWait, Release
 from fakebroker.control.errors import ControlError, conflict, given, not_found
 from fakebroker.control.here import Here, Route
-from fakebroker.control.hosted import Hosted
+from fakebroker.control.hosted import HostedCluster
 from fakebroker.core.faults.fault import Fault
 from fakebroker.protocol.slices import Slices
 from fakebroker.server.arising.in_hand import AsyncStateFault
@@ -161,7 +161,7 @@ def _lasting(faults: AsyncFaults) -> list[AsyncStateFault]:
     return [arisen for arisen in faults.arisen() if not arisen.is_over]
 
 
-def _find(here: Hosted, fault_id: str) -> AsyncFault | AsyncStateFault:
+def _find(here: HostedCluster, fault_id: str) -> AsyncFault | AsyncStateFault:
     for arisen in here.cluster.faults.arisen():
         if arisen.id == fault_id:
             return arisen

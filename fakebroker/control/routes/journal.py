@@ -16,7 +16,7 @@ from fakebroker.control.bodies import Expectation, JournalQuery
 from fakebroker.control.cluster_observer import ClusterObserver
 from fakebroker.control.errors import ControlError, given
 from fakebroker.control.here import Here, Route
-from fakebroker.control.journal.expecting import Expecting
+from fakebroker.control.journal.expecting import ExpectationMatcher
 from fakebroker.core.faults.table import api_keys
 from fakebroker.core.journal.events import Event
 from fakebroker.core.journal.json_lines import KINDS, to_json
@@ -116,7 +116,7 @@ async def expect(here: Here, body: Expectation) -> Expected:
     """Check the responses to Produce requests. With `timeout_ms` it waits until the expectation holds, for so long at
     most."""
     with given():
-        expecting = Expecting(body, lambda: list(here.core.metadata.topic_names()))
+        expecting = ExpectationMatcher(body, lambda: list(here.core.metadata.topic_names()))
 
     async def look() -> Slices[ProduceView | None]:
         produces = await here.produces.now()

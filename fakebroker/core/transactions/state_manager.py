@@ -60,7 +60,7 @@ class CoordinatorEpochAndTxnMetadata(NamedTuple):
     transaction: TransactionMetadata
 
 
-class _Coordinated:
+class _TxnMetadataCacheEntry:
     """One partition: the transactions by their ids, once they are loaded."""
 
     __slots__ = ("epoch", "is_loading", "transactions")
@@ -119,7 +119,7 @@ class TransactionStateManager:
         self._num_partitions = num_partitions
         self._log_version = log_version
         self._now = now
-        self._partitions: dict[int, _Coordinated] = {}
+        self._partitions: dict[int, _TxnMetadataCacheEntry] = {}
         self._known: dict[str, int] = {}  # partitions by id: a transaction needs its partition ten times
         self._known_count = 0
         self.time_outs = TimeOuts(self._is_current)
@@ -140,7 +140,7 @@ class TransactionStateManager:
     def load(self, index: int, epoch: int) -> Slices[list[CoordinatorEpochAndTxnMetadata]]:
         """Read the log of a partition that this broker now leads, in slices. Return the decided transactions that are
         not complete."""
-        loaded = self._partitions[index] = _Coordinated(epoch)
+        loaded = self._partitions[index] = _TxnMetadataCacheEntry(epoch)
         partition = self._find_partition(index)
         decided: list[CoordinatorEpochAndTxnMetadata] = []
         if partition is not None:
@@ -184,7 +184,7 @@ class TransactionStateManager:
             transaction.transactional_id, CoordinatorEpochAndTxnMetadata(loaded.epoch, transaction)
         )
 
-    def _loaded(self, transactional_id: str) -> _Coordinated:
+    def _loaded(self, transactional_id: str) -> _TxnMetadataCacheEntry:
         loaded = self._partitions.get(self.partition_for(transactional_id))
         if loaded is None:
             raise KafkaError(ErrorCode.not_coordinator, "This is not the correct coordinator.")
@@ -294,13 +294,13 @@ class TransactionStateManager:
                 self._remove_all(index, loaded, expired)
                 yield
 
-    def _remove_all(self, index: int, loaded: _Coordinated, expired: list[TransactionMetadata]) -> None:
+    def _remove_all(self, index: int, loaded: _TxnMetadataCacheEntry, expired: list[TransactionMetadata]) -> None:
         partition = self._find_partition(index)
         if partition is not None and self._partitions.get(index) is loaded:
             self._remove(index, partition, loaded, expired)
 
     def _remove(
-        self, index: int, partition: Partition, loaded: _Coordinated, expired: list[TransactionMetadata]
+        self, index: int, partition: Partition, loaded: _TxnMetadataCacheEntry, expired: list[TransactionMetadata]
     ) -> None:
         dead = [(transaction, transaction.prepare_dead()) for transaction in expired]
         for transaction, transit in dead:

@@ -25,7 +25,7 @@ from fakebroker.yaml_places import BadYaml, Document, Path, Place, read
 _IN_THE_CLUSTER = {"topics", "scripts", "quotas", "faults"}  # all other keys are arguments of FakeCluster
 
 
-class Hands(Protocol):
+class ClusterSetup(Protocol):
     """The methods that set up a cluster; `AsyncFakeCluster` has them."""
 
     @property
@@ -136,7 +136,7 @@ class Scenario:
             return path
         return ()
 
-    def set_up(self, cluster: Hands) -> None:
+    def set_up(self, cluster: ClusterSetup) -> None:
         """Create the content in a cluster that has just started. Raises ScenarioError if the cluster refuses it."""
         for index, quota in enumerate(self._said.get("quotas", ())):
             with self._at("quotas", index):
