@@ -10,9 +10,9 @@ from typing import Any
 
 from benchmarks.turns.measured_loop import LoopThread
 from benchmarks.turns.requests import Found
-from fakebroker.control.hosted import Hosted
+from fakebroker.control.cluster_observer import Waits
+from fakebroker.control.hosted import HostedCluster
 from fakebroker.control.service import Service
-from fakebroker.control.told import Waits
 from fakebroker.core.journal.events import Answer, Append, PartitionAnswer, Produce, Request
 from fakebroker.core.quota.quota import QuotaEntity
 from fakebroker.server.async_cluster import AsyncFakeCluster
@@ -63,7 +63,7 @@ CALLS: dict[str, tuple[str, Any]] = {  # by operation: the path, and the body
 }
 
 
-def fill(hosted: Hosted, things: int, requests: int) -> None:
+def fill(hosted: HostedCluster, things: int, requests: int) -> None:
     """Fill a cluster with so many topics, partitions, faults, quotas and parked requests, and so many requests in the
     journal."""
     cluster = hosted.cluster

@@ -9,7 +9,7 @@ from typing import Any
 
 from fakebroker.producer.accumulator_2_0 import RecordAccumulator20
 from fakebroker.producer.accumulator_4_3 import RecordAccumulator43
-from fakebroker.producer.append import Append
+from fakebroker.producer.append import RecordAppend
 from fakebroker.producer.compression.batch_compression import BatchCompression
 from fakebroker.producer.compression.compression_ratio_estimator import CompressionRatioEstimator
 from fakebroker.producer.errors import ProducerError, ProducerTimeoutError
@@ -48,7 +48,7 @@ class AccumulatorPlayer:
         self._partitions = [list(partition) for partition in config["partitions"]]
         self._in_flight: list[ProducerBatch] = []
         self._events: list[Json] = []
-        self._waiting: list[Append] = []  # some of them no more
+        self._waiting: list[RecordAppend] = []  # some of them no more
         randoms = cycle(config["randoms"])
         self._random = lambda: next(randoms)
         self.api_versions = ApiVersions()
@@ -226,7 +226,7 @@ class AccumulatorPlayer:
             for topic, index, leader, epoch in self._partitions
         )
 
-    def _appended(self, record: int, append: Append) -> None:
+    def _appended(self, record: int, append: RecordAppend) -> None:
         error = append.error
         if error is None and isinstance(self.manager, TransactionManager43):  # KafkaProducer.doSend
             try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fakebroker.producer.errors import ConfigError
+from fakebroker.producer.errors import ProducerConfigError
 from fakebroker.producer.producer_config import ProducerConfig, default_settings
 
 Json = dict[str, Any]
@@ -114,7 +114,7 @@ def ours(generation: str, settings: dict[str, str]) -> Json:
     """Return the effect of settings on our producer, in the judge's form."""
     try:
         config = ProducerConfig(generation, settings)
-    except ConfigError as error:
+    except ProducerConfigError as error:
         return {"refused": error.kafka_name}
     values = {name: getattr(config, name.replace(".", "_")) for name in _names(generation)}
     return {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in values.items()}

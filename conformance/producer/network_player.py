@@ -17,11 +17,11 @@ from fakebroker.producer.metadata.metadata_response import (
     TopicMetadata,
 )
 from fakebroker.producer.metadata_snapshot import Node, PartitionInfo
-from fakebroker.producer.network.client_request import ApiVersionsResponse, ClientRequest
+from fakebroker.producer.network.client_request import BrokerApiVersions, ClientRequest
 from fakebroker.producer.network.connection_states import ClusterConnectionStates
 from fakebroker.producer.network.network_client import NetworkClient
 from fakebroker.producer.network.node_api_versions import API_VERSIONS, METADATA, PRODUCE, ApiVersion, client_range
-from fakebroker.producer.network.selectable import Happened, Selectable
+from fakebroker.producer.network.selectable import PollResult, Selectable
 from fakebroker.producer.producer_config import ProducerConfig
 from fakebroker.producer.sending.response_errors import BrokerError
 from fakebroker.protocol.error_code import ErrorCode
@@ -47,7 +47,7 @@ class _Wires(Selectable):
         self._channels: set[int] = set()
         self._unwritten: list[ClientRequest] = []
         self._unanswered: dict[int, list[ClientRequest]] = {}
-        self._happened = Happened()
+        self._happened = PollResult()
 
     def knows(self, node: int) -> bool:
         return node in self._connecting or node in self._channels
@@ -78,8 +78,8 @@ class _Wires(Selectable):
     def is_channel_ready(self, node: int) -> bool:
         return node in self._channels
 
-    def take(self, now_ms: int) -> Happened:
-        happened, self._happened = self._happened, Happened()
+    def take(self, now_ms: int) -> PollResult:
+        happened, self._happened = self._happened, PollResult()
         return happened
 
     def next_idle_ms(self) -> int | None:
@@ -272,9 +272,7 @@ def _answer(request: ClientRequest, spec: Json, generation: str) -> tuple[object
         is_oldest = spec["error"] == ErrorCode.unsupported_version and generation != "2.0"
         version = 0 if is_oldest else request.version
         throttle_ms = throttle_ms if version >= _THROTTLE_OF_API_VERSIONS else 0
-        return ApiVersionsResponse(
-            [ApiVersion(*one) for one in spec["ranges"]], spec["error"], throttle_ms
-        ), throttle_ms
+        return BrokerApiVersions([ApiVersion(*one) for one in spec["ranges"]], spec["error"], throttle_ms), throttle_ms
     if request.api_key == METADATA:
         return _metadata_response(spec, request.version), throttle_ms
     return spec, throttle_ms

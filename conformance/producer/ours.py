@@ -11,9 +11,9 @@ from conformance.producer.compressed import told_sizes
 from conformance.producer.network_player import NetworkPlayer
 from conformance.producer.transactions_player import DROPPED, TransactionsPlayer, answer_to, asked, state_of
 from fakebroker.producer.generation import Generation
-from fakebroker.producer.sending.client import Client, ProduceRequest, TransactionalRequest
+from fakebroker.producer.sending.client import Client, ClientProduceRequest, TransactionalRequest
 from fakebroker.producer.sending.in_flight_requests import InFlightRequest, InFlightRequests
-from fakebroker.producer.sending.response_errors import PartitionAnswer
+from fakebroker.producer.sending.response_errors import PartitionResponse
 from fakebroker.producer.sending.sender import Sender
 from fakebroker.producer.transactions.producer_id_and_epoch import ProducerIdAndEpoch
 from fakebroker.producer.transactions.requests import TxnAnswer
@@ -22,7 +22,7 @@ from fakebroker.protocol.compression import compress
 Json = dict[str, Any]
 
 
-Request = ProduceRequest | TransactionalRequest
+Request = ClientProduceRequest | TransactionalRequest
 
 
 class _Wire(Client):
@@ -59,7 +59,7 @@ class _Wire(Client):
     def poll_delay_ms(self, node: int, now_ms: int) -> int:
         return max(0, self.ready_at_ms.get(node, 0) - now_ms)
 
-    def send(self, request: ProduceRequest, now_ms: int) -> None:
+    def send(self, request: ClientProduceRequest, now_ms: int) -> None:
         self._sent(request, now_ms)
 
     def send_transactional(self, request: TransactionalRequest, now_ms: int) -> None:
@@ -87,7 +87,7 @@ class Player(TransactionsPlayer):
             timeout_ms = self._sender.run_once(self._metadata(), self._now_ms)
         requested = self._sender.is_metadata_update_requested
         self._tell_uncaught()
-        for request in [one for one in self._unanswered if isinstance(one, ProduceRequest)]:
+        for request in [one for one in self._unanswered if isinstance(one, ClientProduceRequest)]:
             if not request.expects_response:
                 self._unanswered.remove(request)
                 self._sender.handle_no_response(request, self._now_ms)
@@ -158,9 +158,9 @@ class Player(TransactionsPlayer):
             refused = tuple(command["refused"])
             base, log_start = command.get("base", BASE_OFFSET), command.get("log_start", -1)
             answers = [
-                PartitionAnswer(one, code, -1, refused, log_start)
+                PartitionResponse(one, code, -1, refused, log_start)
                 if code
-                else PartitionAnswer(one, code, base, (), log_start)
+                else PartitionResponse(one, code, base, (), log_start)
                 for one, code in zip(partitions, codes, strict=False)
             ]
             self._sender.handle_produce_response(request, answers, command["throttle_ms"], self._now_ms)

@@ -19,7 +19,7 @@ from conformance.targets.wire import Connection, SocketConnection
 from fakebroker import FakeCluster, __version__
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.messages import api_name, decode_response
-from fakebroker.server.arising.from_threads import Arisen
+from fakebroker.server.arising.from_threads import StateFaultInHand
 
 API_VERSIONS, INIT_PRODUCER_ID, DESCRIBE_QUORUM = 18, 22, 55
 PLAINTEXT = "PLAINTEXT"
@@ -217,7 +217,7 @@ class FakeTarget(_OverTheWire):
         self._cluster = FakeCluster(box.brokers, config=box.placed, racks=box.racks, life="first", listeners=listeners)
         self._listeners = box.listeners
         self._features = box.features
-        self._cuts: dict[int, Arisen] = {}
+        self._cuts: dict[int, StateFaultInHand] = {}
         super().__init__()
 
     def start(self) -> None:

@@ -142,13 +142,13 @@ Next (docs/adding-an-api.md):
 """
 
 
-class Refusal(Exception):
+class NewApiRefusal(Exception):
     """A refusal to write the files. Its text is one plain sentence."""
 
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        raise Refusal(f"{message}.")
+        raise NewApiRefusal(f"{message}.")
 
 
 def stubs(key: int, lowest: int, highest: int, room: str = _ROOM) -> dict[str, str]:
@@ -218,16 +218,18 @@ def _notes(key: int, served: range) -> str:
 
 
 def find_key(text: str) -> int:
-    """Return the key of an API by its number or its name, in any spelling. Raises Refusal."""
+    """Return the key of an API by its number or its name, in any spelling. Raises NewApiRefusal."""
     if text.isascii() and text.isdecimal():
         if int(text) not in api_key_map:
-            raise Refusal(f"There is no API with the key {int(text)}: they go from 0 to {max(api_key_map)}.")
+            raise NewApiRefusal(f"There is no API with the key {int(text)}: they go from 0 to {max(api_key_map)}.")
         return int(text)
     keys = {_plain(name): key for key, name in api_key_map.items()}
     if _plain(text) in keys:
         return keys[_plain(text)]
     near = [api_name(keys[name]) for name in closest(_plain(text), keys, 3)]
-    raise Refusal(f"There is no API called {text!r}{': did you mean ' + ' or '.join(near) + '?' if near else '.'}")
+    raise NewApiRefusal(
+        f"There is no API called {text!r}{': did you mean ' + ' or '.join(near) + '?' if near else '.'}"
+    )
 
 
 def _plain(name: str) -> str:
@@ -235,43 +237,46 @@ def _plain(name: str) -> str:
 
 
 def choose_versions(key: int, lowest: int | None, highest: int | None) -> tuple[int, int]:
-    """Return the versions to serve; the default is those that kio can read. Raises Refusal."""
+    """Return the versions to serve; the default is those that kio can read. Raises NewApiRefusal."""
     known = versions(key)
     chosen = known[0] if lowest is None else lowest, known[-1] if highest is None else highest
     if chosen[0] > chosen[1] or not {*chosen} <= {*known}:
-        raise Refusal(
+        raise NewApiRefusal(
             f"{api_name(key)} cannot be served as v{chosen[0]} to v{chosen[1]}: kio reads v{known[0]} to v{known[-1]}."
         )
     return chosen
 
 
 def rooms(root: Path) -> list[str]:
-    """Return the folders of APIs in a checkout. Raises Refusal if it is none."""
+    """Return the folders of APIs in a checkout. Raises NewApiRefusal if it is none."""
     folder = root / "fakebroker" / "apis"
     if not (
         (root / "conformance" / "cases").is_dir()
         and (root / "tests" / "apis").is_dir()
         and (root / "pyproject.toml").is_file()
     ):
-        raise Refusal(f"{root} is not a checkout of fakebroker, so it has no folders for a test and a case.")
+        raise NewApiRefusal(f"{root} is not a checkout of fakebroker, so it has no folders for a test and a case.")
     return sorted(path.parent.name for path in folder.glob("*/__init__.py"))
 
 
 def write(root: Path, arguments: list[str]) -> Iterator[str]:
-    """Write the files below a checkout. Yield the messages, line by line. If it raises Refusal, nothing is written."""
+    """Write the files below a checkout. Yield the messages, line by line. If it raises NewApiRefusal, nothing is
+    written."""
     options = _options(arguments)
     key = find_key(options.api)
     known_rooms = rooms(root)
     if options.room not in known_rooms:
-        raise Refusal(f"There is no folder {options.room!r} in fakebroker/apis: there are {', '.join(known_rooms)}.")
+        raise NewApiRefusal(
+            f"There is no folder {options.room!r} in fakebroker/apis: there are {', '.join(known_rooms)}."
+        )
     if (served := registry.load().get(key)) is not None:
-        raise Refusal(
+        raise NewApiRefusal(
             f"{served.name} is served already, v{served.min_version} to v{served.max_version}, by"
             f" {served.handle.__module__.replace('.', '/')}.py."
         )
     files = stubs(key, *choose_versions(key, options.min, options.max), options.room)
     if there := [path for path in files if (root / path).exists()]:
-        raise Refusal(f"{' and '.join(there)} {'is' if len(there) == 1 else 'are'} there already.")
+        raise NewApiRefusal(f"{' and '.join(there)} {'is' if len(there) == 1 else 'are'} there already.")
     for path, text in files.items():
         (root / path).parent.mkdir(exist_ok=True)
         (root / path).write_text(text)
@@ -299,7 +304,7 @@ def main(arguments: list[str], root: Path = ROOT) -> int:
     try:
         for line in write(root, arguments):
             print(line)
-    except Refusal as refusal:
+    except NewApiRefusal as refusal:
         print(f"fakebroker.apis.new: {refusal}", file=sys.stderr)
         return 2
     return 0

@@ -38,7 +38,7 @@ from timingwheel.mypyc import mypyc_attr
 
 
 @final
-class _Work(Work):
+class _SlicedRequest(Work):
     """A request that is read and handled in slices, each at its own time. If its peer has disconnected meanwhile, it is
     finished all the same, as in Kafka. If the broker has stopped, it is dropped."""
 
@@ -151,7 +151,7 @@ class Dispatcher:
             self._sockets.close(connection, self._why_not_read(error, connection.peer))
             return
         if rest is not None:
-            connection.work = _Work(rest, context, self._clock)
+            connection.work = _SlicedRequest(rest, context, self._clock)
             self.go_on(connection)
 
     def _tell(self, connection: Connection, header: RequestHeader, size: int) -> None:

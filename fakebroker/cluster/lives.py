@@ -25,8 +25,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from random import Random
 
-from fakebroker.cluster.hearing import Hearing
 from fakebroker.cluster.members import Members
+from fakebroker.cluster.metadata_catch_up import MetadataCatchUp
 from fakebroker.core.broker.broker import Broker
 from fakebroker.core.clock import Now
 from fakebroker.core.config.broker_config import BrokerConfig
@@ -64,7 +64,7 @@ class Lives(Members):
         self._states = dict.fromkeys(self.registry.broker_ids, RUNNING)
         self._lives = dict.fromkeys(self.registry.broker_ids, 0)  # number of lives of each broker
         self._paused: dict[int, Broker] = {}
-        self._hearing = Hearing(self)
+        self._hearing = MetadataCatchUp(self)
         self._pauses = dict.fromkeys(self.registry.broker_ids, 0)  # number of pauses of each broker
         self._unclean: dict[int, CrashLoss] = {}  # killed, and not started since
         self._restarting: set[int] = set()  # stopping, and to be started then

@@ -34,7 +34,7 @@ class Property(NamedTuple):
     line: int
 
 
-class Malformed(Exception):
+class PropertiesError(Exception):
     """A mistake on a line."""
 
     def __init__(self, line: int, message: str) -> None:
@@ -53,7 +53,7 @@ def server_settings(path: Path) -> tuple[dict[str, str], list[str]]:
     try:
         for prop in parse_properties(_decoded(data)):
             properties[prop.name] = prop
-    except Malformed as error:
+    except PropertiesError as error:
         raise Slip(f"--properties {path}, line {error.line}: {error}") from None
     settings, unknown = {}, []
     for name, prop in properties.items():
@@ -77,7 +77,7 @@ def _decoded(data: bytes) -> str:
 
 
 def parse_properties(text: str) -> Iterator[Property]:
-    """Yield all properties, in order. Raises Malformed."""
+    """Yield all properties, in order. Raises PropertiesError."""
     for number, line in _logical_lines(text):
         end = _end_of_name(line)
         rest = line[end:].lstrip(_BLANKS)
@@ -127,7 +127,7 @@ def _unescaped(text: str, line: int) -> str:
             try:
                 pieces.append(chr(int(digits, 16)) if len(digits) == _DIGITS and digits.isalnum() else _no_such(digits))
             except ValueError:
-                raise Malformed(line, f"Malformed \\uxxxx encoding: \\u{digits}") from None
+                raise PropertiesError(line, f"Malformed \\uxxxx encoding: \\u{digits}") from None
         else:
             pieces.append(_ESCAPED.get(escaped, escaped))
     # Java writes characters beyond the first 65,536 as two.

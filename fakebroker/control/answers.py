@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from fakebroker.cluster.cluster import Cluster
-from fakebroker.control.hosted import Hosted
+from fakebroker.control.hosted import HostedCluster
 from fakebroker.control.metrics.counts import count_partitions
 from fakebroker.core.controller.topics import Topic
 from fakebroker.core.replication.partition import NO_LEADER, Partition
@@ -132,7 +132,7 @@ class TopicLine(BaseModel):
     replication_factor: int
 
 
-def clock_now(hosted: Hosted) -> ClockNow:
+def clock_now(hosted: HostedCluster) -> ClockNow:
     driver = hosted.driver
     reached = driver.clock.reached()
     return ClockNow(
@@ -144,7 +144,7 @@ def clock_now(hosted: Hosted) -> ClockNow:
     )
 
 
-def brokers_now(hosted: Hosted, leads: Mapping[int, int]) -> list[BrokerNow]:
+def brokers_now(hosted: HostedCluster, leads: Mapping[int, int]) -> list[BrokerNow]:
     """Return the state of all brokers. `leads` has the number of led partitions by broker."""
     core = hosted.core
     connections: dict[int, int] = {}
@@ -168,7 +168,7 @@ def broker_now(core: Cluster, broker_id: int, leads: Mapping[int, int], connecti
     )
 
 
-async def cluster_now(hosted: Hosted, lease_ms: int | None = None) -> ClusterNow:
+async def cluster_now(hosted: HostedCluster, lease_ms: int | None = None) -> ClusterNow:
     core = hosted.core
     counts = await count_partitions(core)
     return ClusterNow(

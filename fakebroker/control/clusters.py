@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from fakebroker.control.bodies import NewCluster, NewTopic
 from fakebroker.control.errors import ControlError, conflict, given, not_found
-from fakebroker.control.hosted import Hosted, Lease
+from fakebroker.control.hosted import ClusterLease, HostedCluster
 from fakebroker.core.controller import topics as controller
 from fakebroker.protocol.slices import Slices, finish
 from fakebroker.server.async_cluster import AsyncFakeCluster
@@ -31,15 +31,15 @@ class Clusters:
 
     def __init__(self, main: AsyncFakeCluster, host: str | None = None) -> None:
         """`host` is where the other clusters listen."""
-        self.main = Hosted(main)
+        self.main = HostedCluster(main)
         self._host = host
-        self._others: dict[str, tuple[Hosted, Lease]] = {}
+        self._others: dict[str, tuple[HostedCluster, ClusterLease]] = {}
         self._numbers = count(1)
         self._ending: set[asyncio.Task[None]] = set()
         self._in_making = 0
 
     @asynccontextmanager
-    async def use(self, cluster_id: str | None) -> AsyncIterator[Hosted]:
+    async def use(self, cluster_id: str | None) -> AsyncIterator[HostedCluster]:
         """Yield the cluster of that id (None is the main one), which is not deleted meanwhile."""
         hosted, lease = (self.main, nullcontext()) if cluster_id is None else self._find(cluster_id)
         try:
@@ -52,17 +52,17 @@ class Clusters:
                 self._find(cluster_id)
             raise conflict(str(error)) from None
 
-    def _find(self, cluster_id: str) -> tuple[Hosted, Lease]:
+    def _find(self, cluster_id: str) -> tuple[HostedCluster, ClusterLease]:
         entry = self._others.get(cluster_id)
         if entry is None:
             raise not_found(f"there is no cluster {cluster_id!a}: it was deleted, or its lease expired")
         return entry
 
-    def all(self) -> list[tuple[Hosted, int]]:
+    def all(self) -> list[tuple[HostedCluster, int]]:
         """Return all but the main one, with the milliseconds left of their leases."""
         return [(hosted, lease.lease_ms) for hosted, lease in self._others.values()]
 
-    async def make(self, new: NewCluster) -> Hosted:
+    async def make(self, new: NewCluster) -> HostedCluster:
         """Create a cluster with its topics. If it raises ControlError or KafkaError, nothing of it is left."""
         if len(self._others) + self._in_making >= MAX_CLUSTERS:
             raise ControlError(
@@ -90,7 +90,7 @@ class Clusters:
                     clock=new.clock,
                     journal=0,
                 )
-            hosted = Hosted(cluster, f"c{next(self._numbers)}")
+            hosted = HostedCluster(cluster, f"c{next(self._numbers)}")
             try:
                 await cluster.start()
             except ModuleNotFoundError as error:
@@ -108,10 +108,10 @@ class Clusters:
             self._in_making -= 1
         cluster_id = hosted.cluster_id
         assert cluster_id is not None
-        self._others[cluster_id] = hosted, Lease(new.lease_ms, lambda: self._lease_over(cluster_id))
+        self._others[cluster_id] = hosted, ClusterLease(new.lease_ms, lambda: self._lease_over(cluster_id))
         return hosted
 
-    def renew(self, cluster_id: str, lease_ms: int) -> Hosted:
+    def renew(self, cluster_id: str, lease_ms: int) -> HostedCluster:
         hosted, lease = self._find(cluster_id)
         lease.renew(lease_ms)
         return hosted

@@ -10,7 +10,7 @@ from fastapi.routing import APIRoute
 from starlette.responses import Response
 
 from fakebroker.control.clusters import Clusters
-from fakebroker.control.hosted import Hosted
+from fakebroker.control.hosted import HostedCluster
 from fakebroker.control.json_body import read_json
 from fakebroker.protocol.slices import Slices
 
@@ -27,7 +27,7 @@ async def _clusters(request: Request) -> Clusters:
     return clusters_of(request)
 
 
-async def _here(request: Request) -> AsyncIterator[Hosted]:
+async def _here(request: Request) -> AsyncIterator[HostedCluster]:
     async with clusters_of(request).use(request.scope.get("cluster_id")) as hosted:
         assert hosted.told  # starts the journal and the metrics, at the latest now
         yield hosted
@@ -35,10 +35,10 @@ async def _here(request: Request) -> AsyncIterator[Hosted]:
 
 
 All = Annotated[Clusters, Depends(_clusters)]
-Here = Annotated[Hosted, Depends(_here)]
+Here = Annotated[HostedCluster, Depends(_here)]
 
 
-async def change(here: Hosted, begin: Callable[P, Slices[T]], *args: P.args, **named: P.kwargs) -> T:
+async def change(here: HostedCluster, begin: Callable[P, Slices[T]], *args: P.args, **named: P.kwargs) -> T:
     """Make a change in slices, when its turn among the changes of the cluster has come. Return its result."""
     return await here.cluster._change(lambda _: here.work.do(begin(*args, **named)))
 

@@ -11,27 +11,27 @@ import asyncio
 from collections.abc import Callable, Iterator
 
 from fakebroker.cluster.cluster import Cluster
+from fakebroker.control.cluster_observer import ClusterObserver
 from fakebroker.control.journal.event_lines import EventLines
 from fakebroker.control.journal.expecting import ProducesSoFar
 from fakebroker.control.metrics.counts import by_few
 from fakebroker.control.metrics.meter import Meter
 from fakebroker.control.sliced_work import SlicedWork
-from fakebroker.control.told import Told
-from fakebroker.control.waiting import Changes, Waiting
+from fakebroker.control.waiting import ChangeSignal, Waiting
 from fakebroker.core.replication.partition import Partition
 from fakebroker.server.async_cluster import AsyncFakeCluster
 from fakebroker.server.driver import Driver
 from fakebroker.server.journal_in_hand import JournalInHand, Snapshot
 
 
-class Hosted:
+class HostedCluster:
     """A cluster with its control state. `cluster_id` is None for the main one, which has no lease."""
 
     def __init__(self, cluster: AsyncFakeCluster, cluster_id: str | None = None) -> None:
         self.cluster = cluster
         cluster._set_ups.insert(0, self._begin)
         self.cluster_id = cluster_id
-        self.changes = Changes()
+        self.changes = ChangeSignal()
         self.work = SlicedWork()
         goes = cluster.clock.kind != "manual"
         self.waiting = Waiting(self.changes, self.work, lambda: cluster.clock.elapsed_ms, goes)
@@ -40,7 +40,7 @@ class Hosted:
         self.journal = JournalInHand(self._snapshot, self._clear)
         self._listens = cluster_id is not None
         self.produces = ProducesSoFar(lambda: self.told, self.work)
-        self._told: Told | None = None
+        self._told: ClusterObserver | None = None
         self._listened_to: Cluster | None = None
 
     def end(self) -> None:
@@ -58,11 +58,11 @@ class Hosted:
         return self.cluster._running.cluster
 
     @property
-    def told(self) -> Told:
+    def told(self) -> ClusterObserver:
         """Return the journal and the metrics, which begin now at the latest."""
         core, self._listens = self.core, True
         if self._told is None or self._listened_to is not core:
-            self._told = Told(core, self.changes.tell)
+            self._told = ClusterObserver(core, self.changes.tell)
             self._listened_to = core
             self._tell_isr(self._told.meter, by_few(core))
             for listener in self._told.listeners:
@@ -97,7 +97,7 @@ class Hosted:
         return Snapshot(journal.events(), journal.dropped, self.core.metadata.topic_names())
 
 
-class Lease:
+class ClusterLease:
     """A lease by the machine's clock; without a renewal it expires."""
 
     def __init__(self, lease_ms: int, gone: Callable[[], None]) -> None:

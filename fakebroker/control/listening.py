@@ -56,7 +56,7 @@ class Control:
         self._port: Port | None = None
         self._loading: asyncio.Task[None] | None = None
         self._service: Service | None = None  # once it is imported
-        self._early: set[_Early] = set()
+        self._early: set[_EarlyConnection] = set()
         self.url = ""
 
     async def start(self, port: int) -> None:
@@ -79,7 +79,7 @@ class Control:
             return self._service.new_protocol()
         if self._loading is None:
             self._loading = asyncio.ensure_future(self._load())
-        return _Early(self._early, self._new_protocol)
+        return _EarlyConnection(self._early, self._new_protocol)
 
     def _new_protocol(self) -> asyncio.Protocol | None:
         return None if self._service is None else self._service.new_protocol()
@@ -109,10 +109,10 @@ class Control:
             await self._service.stop()
 
 
-class _Early(asyncio.Protocol):
+class _EarlyConnection(asyncio.Protocol):
     """A connection from before the import: it keeps the bytes that it receives."""
 
-    def __init__(self, all_of_them: set[_Early], later: Callable[[], asyncio.Protocol | None]) -> None:
+    def __init__(self, all_of_them: set[_EarlyConnection], later: Callable[[], asyncio.Protocol | None]) -> None:
         self._all = all_of_them
         self._later = later
         self._transport: asyncio.Transport | None = None

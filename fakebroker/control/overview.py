@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import BaseModel
 
 from fakebroker.control.answers import ClusterNow, cluster_now, partition_now
-from fakebroker.control.hosted import Hosted
+from fakebroker.control.hosted import HostedCluster
 from fakebroker.control.routes.state import PurgatoryNow, purgatory_now
 
 _SHOWN = 200
@@ -33,7 +33,7 @@ class Overview(BaseModel):
     purgatory: PurgatoryNow
 
 
-async def overview(here: Hosted) -> Overview:
+async def overview(here: HostedCluster) -> Overview:
     """Return the present state."""
     lines: list[PartitionLine] = []
     for partition in here.core.metadata.partitions():

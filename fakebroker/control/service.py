@@ -29,7 +29,7 @@ _UNREAD_S = 30  # How long a client may leave a response unread.
 _WORK_S = 2.0  # For the application to finish its requests at the end.
 
 
-class Served:
+class HttpServer:
     """A server of an application."""
 
     def __init__(self, app: ASGIApp) -> None:
@@ -166,7 +166,7 @@ _http_log = logging.getLogger("fakebroker.control.http")
 _http_log.addFilter(_is_not_told_here)
 
 
-class Service(Served):
+class Service(HttpServer):
     """The control of a running cluster, and of clusters created beside it."""
 
     def __init__(self, cluster: AsyncFakeCluster, host: str, token: str | None) -> None:

@@ -24,7 +24,7 @@ MAX_WAITING = 200  # at a time, per cluster
 _REST = 10  # pause between two checks, as a multiple of the duration of a check
 
 
-class Changes:
+class ChangeSignal:
     """A signal to all waiting requests that something may have changed, with a count. `ended` is set when no more
     changes come: the cluster is about to stop."""
 
@@ -68,7 +68,7 @@ class Changes:
 class Waiting:
     """The waits of one cluster. `elapsed_ms` is its clock; `goes` says if that runs by itself."""
 
-    def __init__(self, changes: Changes, work: SlicedWork, elapsed_ms: Callable[[], int], goes: bool) -> None:
+    def __init__(self, changes: ChangeSignal, work: SlicedWork, elapsed_ms: Callable[[], int], goes: bool) -> None:
         self._changes = changes
         self._work = work
         self._elapsed_ms = elapsed_ms

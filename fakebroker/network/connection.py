@@ -37,24 +37,24 @@ from timingwheel.mypyc import mypyc_attr
 
 
 @final
-class State:
+class ChannelMuteState:
     """One of the states above, compared by identity. All of them are in STATES."""
 
     __slots__ = ("name", "number")
 
-    WAITING: ClassVar[State]
-    READY: ClassVar[State]
-    BUSY: ClassVar[State]
-    BUSY_THROTTLED: ClassVar[State]
-    THROTTLED: ClassVar[State]
-    CLOSED: ClassVar[State]
+    WAITING: ClassVar[ChannelMuteState]
+    READY: ClassVar[ChannelMuteState]
+    BUSY: ClassVar[ChannelMuteState]
+    BUSY_THROTTLED: ClassVar[ChannelMuteState]
+    THROTTLED: ClassVar[ChannelMuteState]
+    CLOSED: ClassVar[ChannelMuteState]
 
     def __init__(self, number: int, name: str) -> None:
         self.number = number
         self.name = name
 
     def __repr__(self) -> str:
-        return f"State.{self.name}"
+        return f"ChannelMuteState.{self.name}"
 
 
 @final
@@ -80,9 +80,16 @@ class Event:
 
 _STATES = ("WAITING", "READY", "BUSY", "BUSY_THROTTLED", "THROTTLED", "CLOSED")
 _EVENTS = ("ADMITTED", "REQUEST", "RESPONDED", "THROTTLE_STARTED", "THROTTLE_ENDED", "CLOSE")
-STATES: Final = [State(number, name) for number, name in enumerate(_STATES)]
+STATES: Final = [ChannelMuteState(number, name) for number, name in enumerate(_STATES)]
 EVENTS: Final = [Event(number, name) for number, name in enumerate(_EVENTS)]
-State.WAITING, State.READY, State.BUSY, State.BUSY_THROTTLED, State.THROTTLED, State.CLOSED = STATES
+(
+    ChannelMuteState.WAITING,
+    ChannelMuteState.READY,
+    ChannelMuteState.BUSY,
+    ChannelMuteState.BUSY_THROTTLED,
+    ChannelMuteState.THROTTLED,
+    ChannelMuteState.CLOSED,
+) = STATES
 (
     Event.ADMITTED,
     Event.REQUEST,
@@ -92,21 +99,23 @@ State.WAITING, State.READY, State.BUSY, State.BUSY_THROTTLED, State.THROTTLED, S
     Event.CLOSE,
 ) = EVENTS
 
-TRANSITIONS: Final[dict[tuple[State, Event], State]] = {
-    (State.WAITING, Event.ADMITTED): State.READY,
-    (State.READY, Event.REQUEST): State.BUSY,
-    (State.BUSY, Event.RESPONDED): State.READY,
-    (State.BUSY, Event.THROTTLE_STARTED): State.BUSY_THROTTLED,
-    (State.BUSY_THROTTLED, Event.RESPONDED): State.THROTTLED,
-    (State.BUSY_THROTTLED, Event.THROTTLE_ENDED): State.BUSY,
-    (State.THROTTLED, Event.THROTTLE_ENDED): State.READY,
-    **{(state, Event.CLOSE): State.CLOSED for state in STATES if state is not State.CLOSED},
+TRANSITIONS: Final[dict[tuple[ChannelMuteState, Event], ChannelMuteState]] = {
+    (ChannelMuteState.WAITING, Event.ADMITTED): ChannelMuteState.READY,
+    (ChannelMuteState.READY, Event.REQUEST): ChannelMuteState.BUSY,
+    (ChannelMuteState.BUSY, Event.RESPONDED): ChannelMuteState.READY,
+    (ChannelMuteState.BUSY, Event.THROTTLE_STARTED): ChannelMuteState.BUSY_THROTTLED,
+    (ChannelMuteState.BUSY_THROTTLED, Event.RESPONDED): ChannelMuteState.THROTTLED,
+    (ChannelMuteState.BUSY_THROTTLED, Event.THROTTLE_ENDED): ChannelMuteState.BUSY,
+    (ChannelMuteState.THROTTLED, Event.THROTTLE_ENDED): ChannelMuteState.READY,
+    **{(state, Event.CLOSE): ChannelMuteState.CLOSED for state in STATES if state is not ChannelMuteState.CLOSED},
 }
 # The transitions by number, because each request makes two of them.
-_AFTER: Final[list[list[State | None]]] = [[TRANSITIONS.get((state, event)) for event in EVENTS] for state in STATES]
+_AFTER: Final[list[list[ChannelMuteState | None]]] = [
+    [TRANSITIONS.get((state, event)) for event in EVENTS] for state in STATES
+]
 
-_READY: Final = State.READY
-_CLOSED: Final = State.CLOSED
+_READY: Final = ChannelMuteState.READY
+_CLOSED: Final = ChannelMuteState.CLOSED
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -230,7 +239,7 @@ class Connection:
         self.peer = peer
         self.address = address
         self.decoder = FrameDecoder(max_request_bytes)
-        self.state = State.WAITING
+        self.state = ChannelMuteState.WAITING
         self.reading_paused = False
         self.write_blocked = False
         self.last_active_ms = 0

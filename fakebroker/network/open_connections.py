@@ -16,7 +16,7 @@ from typing import Final, final
 
 from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.config.ip_overrides import normalized, parse_overrides
-from fakebroker.network.connection import Connection, State
+from fakebroker.network.connection import ChannelMuteState, Connection
 from fakebroker.network.connection_quotas import ConnectionQuotas
 
 _LOOPBACK: Final = "127.0.0.1"
@@ -96,7 +96,7 @@ class OpenConnections:
     def remove(self, connection: Connection) -> bool:
         """Remove a closed connection. Return True if it was admitted: then its place is free."""
         del self._open[connection.broker_id][connection]
-        if connection.state is State.WAITING:
+        if connection.state is ChannelMuteState.WAITING:
             self._waiting[connection.broker_id].pop(connection, None)  # or it is throttled before its close
             return False
         self.quotas[connection.broker_id].dec(connection.address)
@@ -114,4 +114,4 @@ class OpenConnections:
         for broker_id, quotas in self.quotas.items():
             quotas.check_invariants()
             assert not self._waiting[broker_id] or broker_id in self._first or broker_id in self.standing
-            assert all(connection.state is State.WAITING for connection in self._waiting[broker_id])
+            assert all(connection.state is ChannelMuteState.WAITING for connection in self._waiting[broker_id])

@@ -31,7 +31,7 @@ from fakebroker.core.security.identity import Listener
 from fakebroker.network.acceptor import Acceptor
 from fakebroker.network.answers import Answers
 from fakebroker.network.authentication_failures import AuthenticationFailures
-from fakebroker.network.connection import Connection, Event, State
+from fakebroker.network.connection import ChannelMuteState, Connection, Event
 from fakebroker.network.effects import AwaitWrite, Close, Effect, SendInPieces
 from fakebroker.network.idle_expiry import IdleExpiryManager
 from fakebroker.network.open_connections import OpenConnections
@@ -51,7 +51,7 @@ _FEW_BYTES: Final = 1_024  # behind the first request: a client with more of the
 _NO_MORE_BYTES = FrameDecoder(0)  # for closed connections: drops what the peer had sent ahead
 _REQUEST: Final = Event.REQUEST
 _RESPONDED: Final = Event.RESPONDED
-_WAITING: Final = State.WAITING
+_WAITING: Final = ChannelMuteState.WAITING
 
 
 @final

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 
-from fakebroker.producer.append import Append
+from fakebroker.producer.append import RecordAppend
 from fakebroker.producer.copy_on_write_map import CopyOnWriteMap, hash_of_partition
 from fakebroker.producer.errors import ProducerClosedError, ProducerError
 from fakebroker.producer.metadata_snapshot import NO_LEADER, MetadataSnapshot
@@ -33,7 +33,7 @@ class RecordAccumulator20(RecordAccumulator):
         self._muted_until_ms: dict[TopicPartition, int] = {}
         self._drain_index = 0
 
-    def begin(self, append: Append, now_ms: int) -> None:
+    def begin(self, append: RecordAppend, now_ms: int) -> None:
         queue = self.get_or_create_queue(TopicPartition(append.topic, append.partition))
         try:
             if self.try_append(append, queue, now_ms):
@@ -43,7 +43,7 @@ class RecordAccumulator20(RecordAccumulator):
         except ProducerError as error:
             self.end(append, error)
 
-    def go_on_with(self, append: Append, now_ms: int) -> None:
+    def go_on_with(self, append: RecordAppend, now_ms: int) -> None:
         queue = self.get_or_create_queue(TopicPartition(append.topic, append.partition))
         try:
             if not self.try_append(append, queue, now_ms):

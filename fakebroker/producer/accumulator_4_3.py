@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 
-from fakebroker.producer.append import Append
+from fakebroker.producer.append import RecordAppend
 from fakebroker.producer.built_in_partitioner import BuiltInPartitioner, StickyPartitionInfo
 from fakebroker.producer.copy_on_write_map import CopyOnWriteMap
 from fakebroker.producer.errors import ProducerError
@@ -62,15 +62,15 @@ class RecordAccumulator43(RecordAccumulator):
         self._muted: set[TopicPartition] = set()
         self._drain_indexes: dict[int, int] = {}
         self._node_stats: dict[int, _NodeLatencyStats] = {}
-        self._sticky: dict[Append, StickyPartitionInfo | None] = {}  # of the appends that wait for memory
+        self._sticky: dict[RecordAppend, StickyPartitionInfo | None] = {}  # of the appends that wait for memory
 
-    def begin(self, append: Append, now_ms: int) -> None:
+    def begin(self, append: RecordAppend, now_ms: int) -> None:
         try:
             self._begin(append, now_ms)
         except ProducerError as error:
             self.end(append, error)
 
-    def _begin(self, append: Append, now_ms: int) -> None:
+    def _begin(self, append: RecordAppend, now_ms: int) -> None:
         topic = self._get_or_create_topic(append.topic)
         while True:
             info: StickyPartitionInfo | None = None
@@ -94,7 +94,7 @@ class RecordAccumulator43(RecordAccumulator):
             if self._append_with_memory(append, topic, info, queue, now_ms):
                 return
 
-    def go_on_with(self, append: Append, now_ms: int) -> None:
+    def go_on_with(self, append: RecordAppend, now_ms: int) -> None:
         info = self._sticky.pop(append)
         topic = self._get_or_create_topic(append.topic)
         queue = topic.get_or_create_queue(append.partition)
@@ -104,13 +104,13 @@ class RecordAccumulator43(RecordAccumulator):
         except ProducerError as error:
             self.end(append, error)
 
-    def end(self, append: Append, error: ProducerError | None) -> None:
+    def end(self, append: RecordAppend, error: ProducerError | None) -> None:
         self._sticky.pop(append, None)
         super().end(append, error)
 
     def _append_with_memory(
         self,
-        append: Append,
+        append: RecordAppend,
         topic: TopicInfo,
         info: StickyPartitionInfo | None,
         queue: deque[ProducerBatch],
@@ -130,7 +130,7 @@ class RecordAccumulator43(RecordAccumulator):
 
     def _appended(
         self,
-        append: Append,
+        append: RecordAppend,
         topic: TopicInfo,
         info: StickyPartitionInfo | None,
         queue: deque[ProducerBatch],

@@ -17,16 +17,16 @@ from fakebroker.producer.record_batch_builder import Headers
 class Appender:
     """The owner of appends: it continues them when memory is free, and ends them."""
 
-    def go_on_with(self, append: Append, now_ms: int) -> None:
+    def go_on_with(self, append: RecordAppend, now_ms: int) -> None:
         """Continue an append that waited and now has its memory."""
         raise NotImplementedError
 
-    def end(self, append: Append, error: ProducerError | None) -> None:
+    def end(self, append: RecordAppend, error: ProducerError | None) -> None:
         """End an append."""
         raise NotImplementedError
 
 
-class Append(MemoryWaiter):
+class RecordAppend(MemoryWaiter):
     """A record on its way into a batch. When `is_done`, it is in a batch or `error` says why not.
 
     partition           target partition; it may change until the append is done, if the accumulator chooses it
@@ -54,7 +54,7 @@ class Append(MemoryWaiter):
         callback: Callback | None,
         max_time_to_block_ms: int,
         metadata: MetadataSnapshot,
-        on_done: Callable[[Append], None],
+        on_done: Callable[[RecordAppend], None],
         abort_on_new_batch: bool = False,
     ) -> None:
         self._appender = appender

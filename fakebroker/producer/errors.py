@@ -43,13 +43,13 @@ class RecordTooLargeError(ProducerError):
     kafka_name = "RecordTooLargeException"
 
 
-class ConfigError(ProducerError):
+class ProducerConfigError(ProducerError):
     """A setting that Kafka's producer would refuse. The text names the setting and the allowed values."""
 
     kafka_name = "ConfigException"
 
 
-class UnknownCompressionError(ConfigError):
+class UnknownCompressionError(ProducerConfigError):
     """A compression.type that the release does not know. 2.0 does not report it as a ConfigException."""
 
     kafka_name = "IllegalArgumentException"

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import Final, final
 
-from fakebroker.producer.errors import ConfigError
+from fakebroker.producer.errors import ProducerConfigError
 
 _LAST_MINOR: Final = {2: 8, 3: 9, 4: 4}
 
@@ -32,12 +32,12 @@ class Generation:
     def __init__(self, name: str) -> None:
         parts = name.split(".")
         if len(parts) != 2 or not all(part.isdecimal() and part.isascii() for part in parts):
-            raise ConfigError(
+            raise ProducerConfigError(
                 f'generation={name!r} is no release of Kafka: write its two first numbers, as "2.0" or "4.3".'
             )
         numbers = (int(parts[0]), int(parts[1]))
         if numbers[0] not in _LAST_MINOR or numbers[1] > _LAST_MINOR[numbers[0]]:
-            raise ConfigError(
+            raise ProducerConfigError(
                 f"generation={name!r} is not known: it may be 2.0 to 2.8, 3.0 to 3.9, or 4.0 to 4.{_LAST_MINOR[4]}."
             )
         self.name = f"{numbers[0]}.{numbers[1]}"

@@ -3,7 +3,7 @@
 Theory   A setting is read as an attribute, with underscores for dots. Numbers have Kafka's limits. A generation has the
          settings of its release.
 Units    in the names: `_ms` milliseconds; sizes are bytes.
-Errors   ConfigError, in one sentence that names the setting.
+Errors   ProducerConfigError, in one sentence that names the setting.
 Source   clients/.../producer/{ProducerConfig,KafkaProducer}.java of 2.0 and 4.3; KIP-91, KIP-679 (acks=all and
          idempotence, 3.0), KIP-1030 (linger.ms 5, 4.0); conformance/producer asks both releases for their defaults.
 Differs  An unknown setting is refused; Kafka only logs it. Without client.id a producer has none; Kafka 4.3 generates
@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from fakebroker.producer.compression.batch_compression import CODECS
-from fakebroker.producer.errors import ConfigError, UnknownCompressionError
+from fakebroker.producer.errors import ProducerConfigError, UnknownCompressionError
 from fakebroker.producer.generation import Generation
 
 INT_MAX: Final = 2**31 - 1
@@ -108,9 +108,9 @@ class ProducerConfig:
         given = dict(settings or {})
         for name in given:
             if name not in _BY_NAME:
-                raise ConfigError(f"{name} is no setting of a producer here: there are {', '.join(_BY_NAME)}.")
+                raise ProducerConfigError(f"{name} is no setting of a producer here: there are {', '.join(_BY_NAME)}.")
             if self._default(_BY_NAME[name]) is None:
-                raise ConfigError(
+                raise ProducerConfigError(
                     f"{name} is not there in {self.generation.name}: it came with {_BY_NAME[name].defaults[0][0]}."
                 )
         for setting in _SETTINGS:
@@ -121,7 +121,7 @@ class ProducerConfig:
             setattr(self, setting.name.replace(".", "_"), _parsed_acks(value) if setting.name == "acks" else value)
         self._check_compression()
         if self.metadata_recovery_strategy.lower() not in _RECOVERY_STRATEGIES:
-            raise ConfigError(
+            raise ProducerConfigError(
                 f"metadata.recovery.strategy={self.metadata_recovery_strategy} must be none or rebootstrap."
             )
         self._check_idempotence(given)
@@ -147,7 +147,7 @@ class ProducerConfig:
         least = min(self.linger_ms + self.request_timeout_ms, INT_MAX)
         if self.delivery_timeout_ms < least:
             if is_given:
-                raise ConfigError(
+                raise ProducerConfigError(
                     f"delivery.timeout.ms={self.delivery_timeout_ms} is too short: it must be at least linger.ms + "
                     f"request.timeout.ms, {least}."
                 )
@@ -157,19 +157,19 @@ class ProducerConfig:
         codecs = list(CODECS) if self.generation.has_delivery_timeout else [name for name in CODECS if name != "zstd"]
         if self.compression_type not in codecs:
             text = f"compression.type={self.compression_type} must be one of {', '.join(codecs)}."
-            raise ConfigError(text) if self.generation.has_delivery_timeout else UnknownCompressionError(text)
+            raise ProducerConfigError(text) if self.generation.has_delivery_timeout else UnknownCompressionError(text)
 
     def _check_idempotence(self, given: Mapping[str, object]) -> None:
         """Check idempotence. If the user has set it, the other settings must fit. A mere default (3.0) is switched off
         by acks, by retries, and before 4.0 by too many requests in flight."""
         is_transactional = "transactional.id" in given
         if is_transactional and not self.transactional_id:
-            raise ConfigError("transactional.id must not be empty.")
+            raise ProducerConfigError("transactional.id must not be empty.")
         if is_transactional and "enable.idempotence" not in given:
             self.enable_idempotence = True  # 2.0 needs this; later it is the default
         if not self.enable_idempotence:
             if is_transactional:
-                raise ConfigError("transactional.id needs enable.idempotence=true.")
+                raise ProducerConfigError("transactional.id needs enable.idempotence=true.")
             return
         is_wanted = "enable.idempotence" in given or is_transactional
         if self.generation < Generation("3.0"):  # 2.x sets what idempotence needs if it was not given
@@ -179,14 +179,16 @@ class ProducerConfig:
                 self.retries = INT_MAX
         has_many_in_flight = self.max_in_flight_requests_per_connection > _MOST_IN_FLIGHT
         if has_many_in_flight and (is_wanted or self.generation >= Generation("4.0")):
-            raise ConfigError(
+            raise ProducerConfigError(
                 f"enable.idempotence needs max.in.flight.requests.per.connection of at most {_MOST_IN_FLIGHT}, and it "
                 f"is {self.max_in_flight_requests_per_connection}."
             )
         if is_wanted and self.acks != -1:
-            raise ConfigError("enable.idempotence needs acks=all: otherwise a record may be lost, and tried again.")
+            raise ProducerConfigError(
+                "enable.idempotence needs acks=all: otherwise a record may be lost, and tried again."
+            )
         if is_wanted and self.retries == 0:
-            raise ConfigError("enable.idempotence needs retries above 0.")
+            raise ProducerConfigError("enable.idempotence needs retries above 0.")
         self.enable_idempotence = not has_many_in_flight and self.acks == -1 and self.retries > 0
 
 
@@ -209,18 +211,18 @@ def _parsed(setting: _Setting, value: object) -> Any:
             return value
         if str(value).strip().lower() in ("true", "false"):
             return str(value).strip().lower() == "true"
-        raise ConfigError(f"{setting.name}={value} must be true or false.")
+        raise ProducerConfigError(f"{setting.name}={value} must be true or false.")
     try:
         number = value if isinstance(value, int) and not isinstance(value, bool) else int(str(value).strip())
     except ValueError:
-        raise ConfigError(f"{setting.name}={value} must be a whole number.") from None
+        raise ProducerConfigError(f"{setting.name}={value} must be a whole number.") from None
     if not setting.least <= number <= setting.most:
-        raise ConfigError(f"{setting.name}={number} must be from {setting.least} to {setting.most}.")
+        raise ProducerConfigError(f"{setting.name}={number} must be from {setting.least} to {setting.most}.")
     return number
 
 
 def _parsed_acks(value: object) -> int:
     acks = _ACKS.get(str(value))
     if acks is None:
-        raise ConfigError(f"acks={value} must be all, -1, 0 or 1.")
+        raise ProducerConfigError(f"acks={value} must be all, -1, 0 or 1.")
     return acks

@@ -9,7 +9,7 @@ Theory   Each partition has a queue of batches. A record goes into the last batc
          creation until it is completed or aborted. The differences are in accumulator_2_0.py and accumulator_4_3.py.
 Units    monotonic milliseconds; bytes.
 Source   clients/.../producer/internals/RecordAccumulator.java of 2.0 and 4.3; conformance/producer plays both with it.
-Differs  Nothing blocks: an appending record is an `Append`, done at once or when memory is free. After a call that
+Differs  Nothing blocks: an appending record is a `RecordAppend`, done at once or when memory is free. After a call that
          gives memory back or closes the pool, the caller has to call `run_woken`.
 """
 
@@ -19,13 +19,13 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
-from fakebroker.producer.append import Append, Appender
+from fakebroker.producer.append import Appender, RecordAppend
 from fakebroker.producer.buffer_pool import BufferPool
 from fakebroker.producer.compression.batch_compression import CODECS, BatchCompression
 from fakebroker.producer.compression.compression_ratio_estimator import CompressionRatioEstimator
 from fakebroker.producer.errors import IllegalProducerStateError, ProducerClosedError, ProducerError
 from fakebroker.producer.journal.events import BatchSplit
-from fakebroker.producer.journal.probe import Probe
+from fakebroker.producer.journal.probe import ProducerProbe
 from fakebroker.producer.metadata_snapshot import MetadataSnapshot
 from fakebroker.producer.producer_batch import Callback, FinalState, ProducerBatch, new_builder
 from fakebroker.producer.producer_config import ProducerConfig
@@ -51,7 +51,7 @@ class RecordAccumulator(Appender):
         self.batch_size = max(1, config.batch_size)
         self.free = BufferPool(config.buffer_memory, self.batch_size, config.generation)
         self.is_closed = False
-        self.probe: Probe | None = None
+        self.probe: ProducerProbe | None = None
         self._incomplete: dict[ProducerBatch, None] = {}
         self._flushes_in_progress = 0
         self._appends_in_progress = 0
@@ -69,12 +69,12 @@ class RecordAccumulator(Appender):
         max_time_to_block_ms: int,
         now_ms: int,
         metadata: MetadataSnapshot,
-        on_done: Callable[[Append], None],
+        on_done: Callable[[RecordAppend], None],
         abort_on_new_batch: bool = False,
-    ) -> Append:
+    ) -> RecordAppend:
         """Put a record into a batch, at once or when there is memory. `on_done` is called in both cases, and also after
         an error. `partition` may be UNKNOWN_PARTITION if the accumulator chooses it (4.3)."""
-        append = Append(
+        append = RecordAppend(
             self, topic, partition, timestamp_ms, key, value, headers, callback, max_time_to_block_ms, metadata,
             on_done, abort_on_new_batch,
         )  # fmt: skip
@@ -82,13 +82,13 @@ class RecordAccumulator(Appender):
         self.begin(append, now_ms)
         return append
 
-    def withdraw(self, append: Append, error: ProducerError) -> None:
+    def withdraw(self, append: RecordAppend, error: ProducerError) -> None:
         """End an append that waits for memory with `error`, at once. Call `run_woken` afterwards: others may get its
         memory."""
         self.free.withdraw(append)
         self.end(append, error)
 
-    def begin(self, append: Append, now_ms: int) -> None:
+    def begin(self, append: RecordAppend, now_ms: int) -> None:
         """Start an append: choose the partition, then append or wait for memory."""
         raise NotImplementedError
 
@@ -259,11 +259,11 @@ class RecordAccumulator(Appender):
             batch.is_inflight = False
             self.deallocate(batch)
 
-    def memory_needed(self, append: Append) -> int:
+    def memory_needed(self, append: RecordAppend) -> int:
         """Return the size in bytes of a batch that begins with this record."""
         return max(self.batch_size, estimate_size_upper_bound(append.key, append.value, append.headers))
 
-    def take_memory(self, append: Append, now_ms: int) -> bool:
+    def take_memory(self, append: RecordAppend, now_ms: int) -> bool:
         """Take memory for a new batch. Return False if the append has to wait for it."""
         size = self.memory_needed(append)
         if not self.free.allocate(append, size, append.max_time_to_block_ms, now_ms):
@@ -271,7 +271,7 @@ class RecordAccumulator(Appender):
         append.taken = size
         return True
 
-    def try_append(self, append: Append, queue: deque[ProducerBatch], now_ms: int) -> bool:
+    def try_append(self, append: RecordAppend, queue: deque[ProducerBatch], now_ms: int) -> bool:
         """Append to the last batch if it has room; otherwise close that batch for appends. Raises
         ProducerClosedError."""
         if self.is_closed:
@@ -285,7 +285,7 @@ class RecordAccumulator(Appender):
         append.batch, append.batch_is_full = last, len(queue) > 1 or last.is_full()
         return True
 
-    def append_new_batch(self, append: Append, queue: deque[ProducerBatch], now_ms: int) -> ProducerBatch:
+    def append_new_batch(self, append: RecordAppend, queue: deque[ProducerBatch], now_ms: int) -> ProducerBatch:
         """Start a batch with this record, in the memory that the append has taken."""
         builder = new_builder(append.taken, self.compression, append.topic)
         batch = ProducerBatch(shared(append.topic, append.partition), builder, now_ms)
@@ -299,7 +299,7 @@ class RecordAccumulator(Appender):
         append.new_batch_created = True
         return batch
 
-    def end(self, append: Append, error: ProducerError | None) -> None:
+    def end(self, append: RecordAppend, error: ProducerError | None) -> None:
         """End an append: its record is in a batch, or `error` says why not. Unused memory goes back."""
         if append.taken:
             self.free.deallocate(append.taken)

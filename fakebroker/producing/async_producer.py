@@ -33,7 +33,7 @@ from fakebroker.producer.producer_config import LONG_MAX, ProducerConfig
 from fakebroker.producer.record_batch_builder import Headers
 from fakebroker.producer.transactions.requests import GroupMetadata
 from fakebroker.producing.bootstrap import parse_bootstrap
-from fakebroker.producing.driver import Driver
+from fakebroker.producing.driver import KafkaProducerDriver
 from fakebroker.protocol.topic_partition import TopicPartition
 
 _BOOTSTRAP: Final = "bootstrap.servers"
@@ -52,7 +52,7 @@ def _wall_ms() -> int:
 
 
 class AsyncProducer:
-    """A producer. `config` has Kafka's names and values, including "bootstrap.servers"; raises ConfigError.
+    """A producer. `config` has Kafka's names and values, including "bootstrap.servers"; raises ProducerConfigError.
     `generation` is the release of the Kafka client to behave like. `clock` returns monotonic milliseconds; if you move
     it by hand, call `look_at_clock` afterwards. `wall_clock` returns milliseconds since 1970, for records without a
     timestamp. `loop` defaults to the running loop. Use the producer on its loop only."""
@@ -72,7 +72,7 @@ class AsyncProducer:
         self._clock = clock
         self._wall_clock = wall_clock
         self._loop = loop
-        self._driver: Driver | None = None
+        self._driver: KafkaProducerDriver | None = None
         self._journal: ProducerJournal | None = None
         self._sends = 0
         self._turns = 0
@@ -111,7 +111,7 @@ class AsyncProducer:
         )
         if self._journal is not None:
             machine.listen(self._journal.append)
-        self._driver = Driver(machine, self._loop or asyncio.get_running_loop(), self._clock)
+        self._driver = KafkaProducerDriver(machine, self._loop or asyncio.get_running_loop(), self._clock)
         self._driver.settle()
 
     async def __aenter__(self) -> AsyncProducer:
@@ -225,13 +225,13 @@ class AsyncProducer:
         """Do what is due by the clock. Call this after moving the clock by hand."""
         self._ready().look()
 
-    def _ready(self) -> Driver:
+    def _ready(self) -> KafkaProducerDriver:
         if self._driver is None:
             raise IllegalProducerStateError('The producer was not started: use "async with", or call start.')
         self._driver.check()
         return self._driver
 
-    def _is_turn_over(self, driver: Driver) -> bool:
+    def _is_turn_over(self, driver: KafkaProducerDriver) -> bool:
         """Return True if so many records were sent without an iteration of the loop that other tasks should run."""
         if driver.turns != self._turns:
             self._turns, self._sends = driver.turns, 0

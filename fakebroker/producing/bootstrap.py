@@ -1,6 +1,6 @@
 """The addresses of `bootstrap.servers`.
 
-Errors   ConfigError.
+Errors   ProducerConfigError.
 Source   clients/.../clients/ClientUtils.parseAndValidateAddresses of 4.3.
 Differs  The loop resolves names when a connection is made; an unknown name then counts as an unreachable broker.
 """
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from fakebroker.producer.errors import ConfigError
+from fakebroker.producer.errors import ProducerConfigError
 
 _MOST = 2**16 - 1
 
@@ -19,7 +19,7 @@ def parse_bootstrap(servers: object) -> list[tuple[str, int]]:
     texts = [servers] if isinstance(servers, str) else list(servers) if isinstance(servers, Iterable) else []
     addresses = [_parse(one.strip()) for text in texts for one in str(text).split(",") if one.strip()]
     if not addresses:
-        raise ConfigError("bootstrap.servers must name a broker, as host:port.")
+        raise ProducerConfigError("bootstrap.servers must name a broker, as host:port.")
     return addresses
 
 
@@ -27,5 +27,5 @@ def _parse(text: str) -> tuple[str, int]:
     host, colon, port = text.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
     if not colon or not host or not port.isascii() or not port.isdigit() or int(port) > _MOST:
-        raise ConfigError(f"bootstrap.servers has {text}, which is not host:port.")
+        raise ProducerConfigError(f"bootstrap.servers has {text}, which is not host:port.")
     return host, int(port)

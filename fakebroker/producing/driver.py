@@ -22,7 +22,7 @@ from fakebroker.producing.links import Links
 _LONGEST_S: Final = 3600.0  # limit of a timer: loops accept at most some weeks
 
 
-class Driver:
+class KafkaProducerDriver:
     """The driver of `machine`. Call the machine's methods, then `settle`."""
 
     def __init__(self, machine: KafkaProducer, loop: asyncio.AbstractEventLoop, clock: Callable[[], int]) -> None:

@@ -12,13 +12,13 @@ import asyncio
 import logging
 from typing import Final, Protocol, cast
 
-from fakebroker.producer.client.effects import Connect, Disconnect, Effect, SendBytes
+from fakebroker.producer.client.effects import CloseConnection, Connect, Effect, SendBytes
 
 _LINGER_S: Final = 5.0
 _log = logging.getLogger("fakebroker.producing")
 
 
-class Hearer(Protocol):
+class LinkListener(Protocol):
     """The receiver of network events."""
 
     def connected(self, number: int) -> None: ...
@@ -53,7 +53,7 @@ class _Link(asyncio.Protocol):
 
 
 class Links:
-    def __init__(self, loop: asyncio.AbstractEventLoop, hearer: Hearer) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, hearer: LinkListener) -> None:
         self._loop = loop
         self.hearer = hearer
         self._by_number: dict[int, _Link] = {}
@@ -68,7 +68,7 @@ class Links:
                 sender = self._by_number.get(effect.connection)
                 if sender is not None and sender.transport is not None:
                     sender.transport.write(effect.data)
-            case Disconnect(number, reason):
+            case CloseConnection(number, reason):
                 gone = self._by_number.pop(number, None)
                 if gone is not None:
                     if reason:

@@ -19,7 +19,7 @@ from fakebroker.core.security.identity import Listener
 from fakebroker.protocol.produce_response import NodeEndpoint
 from fakebroker.protocol.slices import Slices, finish
 from fakebroker.server.driver import Driver
-from fakebroker.server.followers_in_hand import Followers, Step
+from fakebroker.server.followers_in_hand import FollowerBehaviours, Step
 from fakebroker.server.made.arguments import Arguments, read_assignments
 from fakebroker.server.oauth.tokens import OAuth, TokenSigner, unsecured
 from fakebroker.server.quotas_in_hand import Quotas
@@ -27,7 +27,7 @@ from fakebroker.server.security.acls_in_hand import Acls
 from fakebroker.server.security.users_in_hand import Secrets, Users
 from fakebroker.server.settings import texts
 from fakebroker.server.tls.certificates import ClientCertificate
-from fakebroker.server.tls.client_settings import PLAIN, Login, client_settings
+from fakebroker.server.tls.client_settings import PLAIN, ClientLogin, client_settings
 from fakebroker.server.tls.in_hand import Tls
 
 
@@ -45,7 +45,7 @@ class Administration:
     def __init__(self, arguments: Arguments, certificates: str | PathLike[str] | None) -> None:
         self._arguments = arguments
         self.tls = Tls(arguments.places, certificates)
-        self.followers = Followers(self._run_followers)
+        self.followers = FollowerBehaviours(self._run_followers)
         self.quotas = Quotas(self._alter_quotas)
         self._signer = TokenSigner()
         self.oauth = OAuth(self._new_token, self._signer)
@@ -104,7 +104,7 @@ class Administration:
         chosen = self.listeners[0] if listener is None else self._arguments.listener(listener)
         if password is None and isinstance(user, str):
             password = self._seen.cluster.sasl.mechanisms.plain_users.get(user)
-        login = Login(mechanism, user, password, certificate, token)
+        login = ClientLogin(mechanism, user, password, certificate, token)
         return client_settings(library, self._bootstrap(chosen), chosen, self.tls, login)
 
     def _bootstrap(self, listener: Listener) -> str:

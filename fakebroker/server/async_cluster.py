@@ -15,14 +15,14 @@ from fakebroker.server.brokers_in_hand import AsyncBroker, Brokers
 from fakebroker.server.clock_in_hand import AsyncClock
 from fakebroker.server.clocks import Clock, new_clock
 from fakebroker.server.driver import Driver
-from fakebroker.server.faults_in_hand import AsyncFaults, AsyncHeld, hold_fault
+from fakebroker.server.faults_in_hand import AsyncFaults, AsyncRequestBarrier, hold_fault
 from fakebroker.server.journal_in_hand import JournalInHand, Snapshot
 from fakebroker.server.listeners import Listeners
 from fakebroker.server.made.arguments import Arguments
 from fakebroker.server.made.drivers import new_driver
-from fakebroker.server.made.lives import Lives
+from fakebroker.server.made.lives import LifeSequence
 from fakebroker.server.made.spec import ClusterSpec
-from fakebroker.server.running.changes import Changes
+from fakebroker.server.running.changes import ChangeQueue
 from fakebroker.server.running.home import Home
 from fakebroker.server.spill.file import SpillFile
 from fakebroker.server.writing.kept_journal import KeptJournal
@@ -125,7 +125,7 @@ class AsyncFakeCluster(Administration):
             journal_file=journal_file,
         )
         super().__init__(Arguments.read(spec), certificates)
-        self._lives = Lives(life, seed, any(place.is_known for place in self._arguments.places))
+        self._lives = LifeSequence(life, seed, any(place.is_known for place in self._arguments.places))
         self._journal = KeptJournal(journal, journal_file)
         self._listeners: Listeners | None = None
         self._driver: Driver | None = None
@@ -133,7 +133,7 @@ class AsyncFakeCluster(Administration):
         self._set_ups: list[Callable[[AsyncFakeCluster], None]] = []  # create the initial topics, quotas and faults
         self._home = Home(self._descriptors)
         self._is_started = False
-        self._changes = Changes()
+        self._changes = ChangeQueue()
         self.clock = AsyncClock(clock, lambda: self._at_home, self._change)
         self.journal = JournalInHand(self._snapshot_journal, self._journal.clear)
         self.faults = AsyncFaults(lambda: self._at_home)
@@ -170,7 +170,7 @@ class AsyncFakeCluster(Administration):
             raise RuntimeError("the cluster is running already")
         self._is_started = True
         if not self._changes.turn.locked():
-            self._changes = Changes()  # a queue of changes belongs to one loop
+            self._changes = ChangeQueue()  # a queue of changes belongs to one loop
         try:
             async with self._changes.turn:
                 await self._start()
@@ -298,11 +298,13 @@ class AsyncFakeCluster(Administration):
         topics = () if self._driver is None else self._driver.cluster.metadata.topic_names()
         return self._journal.snapshot()._replace(topics=topics)
 
-    def hold(self, *, api: Any = None, at: str | None = None, n: int = 1, times: Any = None, **when: Any) -> AsyncHeld:
+    def hold(
+        self, *, api: Any = None, at: str | None = None, n: int = 1, times: Any = None, **when: Any
+    ) -> AsyncRequestBarrier:
         """Return a barrier: matching requests stop at a point (before they are handled) until `release` or the end of
         the block. `when` has selectors of faults (docs/faults.md): topic="t", partition=2. `n` is how many requests
         `wait` waits for. Raises ValueError."""
-        return AsyncHeld(self.faults.add(hold_fault(n, api, at, times, when)), n)
+        return AsyncRequestBarrier(self.faults.add(hold_fault(n, api, at, times, when)), n)
 
     @property
     def _at_home(self) -> Driver:

@@ -23,14 +23,14 @@ class Brokers(dict[int, B]):
         raise KeyError(f"there is no broker {broker_id!r}: the ids are {ids_in_words(list(self))}")
 
 
-class _Change(Protocol):
+class _ListenersChanger(Protocol):
     def __call__(self, change: Callable[[Listeners], Coroutine[Any, Any, None]], /) -> Coroutine[Any, Any, None]: ...
 
 
 class AsyncBroker:
     """A broker of an `AsyncFakeCluster`; the keys of `brokers` are its ids."""
 
-    def __init__(self, broker_id: int, driver: Callable[[], Driver], change: _Change) -> None:
+    def __init__(self, broker_id: int, driver: Callable[[], Driver], change: _ListenersChanger) -> None:
         self.broker_id = broker_id
         self._driver = driver
         self._change = change
@@ -77,7 +77,7 @@ class AsyncBroker:
         await self._change(lambda listeners: listeners.start_broker(self.broker_id))
 
 
-class Broker(FromThreads[AsyncBroker]):
+class BrokerInHand(FromThreads[AsyncBroker]):
     """A broker of a `FakeCluster`: `AsyncBroker`, for use from another thread."""
 
     def __init__(self, broker: AsyncBroker, thread: LoopThread) -> None:

@@ -15,7 +15,7 @@ T = TypeVar("T")
 MAX_ADVANCE_MS = 366 * 24 * 3_600_000
 
 
-class _Change(Protocol):
+class _DriverChanger(Protocol):
     def __call__(self, change: Callable[[Driver], Coroutine[Any, Any, T]], /) -> Coroutine[Any, Any, T]: ...
 
 
@@ -26,7 +26,7 @@ class AsyncClock:
     one. While the cluster is not running, everything but `kind` raises RuntimeError.
     """
 
-    def __init__(self, kind: str, driver: Callable[[], Driver], change: _Change) -> None:
+    def __init__(self, kind: str, driver: Callable[[], Driver], change: _DriverChanger) -> None:
         self.kind = kind
         self._driver = driver
         self._change = change

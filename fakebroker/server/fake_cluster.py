@@ -12,11 +12,11 @@ from fakebroker.core.journal.size import DEFAULT_SIZE
 from fakebroker.core.security.identity import Listener
 from fakebroker.protocol.produce_response import NodeEndpoint
 from fakebroker.server.async_cluster import NOT_RUNNING, AsyncFakeCluster
-from fakebroker.server.brokers_in_hand import Broker, Brokers
+from fakebroker.server.brokers_in_hand import BrokerInHand, Brokers
 from fakebroker.server.clock_in_hand import ClockInHand
-from fakebroker.server.faults_from_threads import FaultsInHand, Held
+from fakebroker.server.faults_from_threads import FaultsInHand, RequestBarrier
 from fakebroker.server.faults_in_hand import hold_fault
-from fakebroker.server.followers_in_hand import Followers
+from fakebroker.server.followers_in_hand import FollowerBehaviours
 from fakebroker.server.journal_in_hand import JournalInHand, Snapshot
 from fakebroker.server.loops import new_event_loop
 from fakebroker.server.oauth.tokens import OAuth
@@ -81,7 +81,7 @@ class FakeCluster(FromThreads[AsyncFakeCluster]):
         thread = LoopThread(_new_event_loop, self._cluster.start, self._cluster.stop, NOT_RUNNING)
         super().__init__(self._cluster, thread)
         self._call, self._await = thread.call, thread.wait_for
-        self.followers = Followers(self._run_followers)
+        self.followers = FollowerBehaviours(self._run_followers)
         self.quotas = Quotas(self._alter_quotas)
         self.oauth = OAuth(self._new_token, self._cluster._signer)
         self.acls = Acls(self._create_acl, self._delete_acls, self._find_acls)
@@ -91,7 +91,7 @@ class FakeCluster(FromThreads[AsyncFakeCluster]):
         self.clock = ClockInHand(self._cluster.clock, thread)
         self.journal = JournalInHand(self._snapshot_journal, self._clear_journal)
         self.brokers = Brokers(
-            {broker_id: Broker(broker, thread) for broker_id, broker in self._cluster.brokers.items()}
+            {broker_id: BrokerInHand(broker, thread) for broker_id, broker in self._cluster.brokers.items()}
         )
 
     @classmethod
@@ -128,9 +128,11 @@ class FakeCluster(FromThreads[AsyncFakeCluster]):
         """Close everything and end the thread. In a child process there is nothing to stop."""
         self._thread.stop()
 
-    def hold(self, *, api: Any = None, at: str | None = None, n: int = 1, times: Any = None, **when: Any) -> Held:
+    def hold(
+        self, *, api: Any = None, at: str | None = None, n: int = 1, times: Any = None, **when: Any
+    ) -> RequestBarrier:
         """Return a barrier. See `AsyncFakeCluster.hold`."""
-        return Held(self.faults.add(hold_fault(n, api, at, times, when)), n)
+        return RequestBarrier(self.faults.add(hold_fault(n, api, at, times, when)), n)
 
     @property
     def endpoints(self) -> list[NodeEndpoint]:

@@ -7,8 +7,8 @@ from functools import wraps
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Self
 
-from fakebroker.server.arising.from_threads import Arisen
-from fakebroker.server.arising.in_hand import WAIT_S, AsyncArisen
+from fakebroker.server.arising.from_threads import StateFaultInHand
+from fakebroker.server.arising.in_hand import WAIT_S, AsyncStateFault
 from fakebroker.server.faults_in_hand import AsyncFault, AsyncFaults
 from fakebroker.server.running.from_threads import FromThreads, awaited, called
 from fakebroker.server.running.loop_thread import LoopThread
@@ -63,7 +63,7 @@ class FaultInHand(FromThreads[AsyncFault]):
 
 
 _Handles = list[FaultInHand]
-_Arisen = list[Arisen]
+_Arisen = list[StateFaultInHand]
 
 
 def _installing(
@@ -79,13 +79,13 @@ def _installing(
 
 
 def _arising(
-    method: Callable[Concatenate[AsyncFaults, P], AsyncArisen],
-) -> Callable[Concatenate[FaultsInHand, P], Arisen]:
+    method: Callable[Concatenate[AsyncFaults, P], AsyncStateFault],
+) -> Callable[Concatenate[FaultsInHand, P], StateFaultInHand]:
     arise = called(method)
 
     @wraps(method)
-    def call(self: FaultsInHand, /, *args: P.args, **kwargs: P.kwargs) -> Arisen:
-        return Arisen(arise(self, *args, **kwargs), self._thread)
+    def call(self: FaultsInHand, /, *args: P.args, **kwargs: P.kwargs) -> StateFaultInHand:
+        return StateFaultInHand(arise(self, *args, **kwargs), self._thread)
 
     return call
 
@@ -115,7 +115,7 @@ class FaultsInHand(FromThreads[AsyncFaults]):
 
     def arisen(self) -> _Arisen:
         """See `AsyncFaults.arisen`."""
-        return [Arisen(arisen, self._thread) for arisen in self._thread.call(self._served.arisen)]
+        return [StateFaultInHand(arisen, self._thread) for arisen in self._thread.call(self._served.arisen)]
 
     def __iter__(self) -> Iterator[FaultInHand]:
         return iter(self.list())
@@ -124,7 +124,7 @@ class FaultsInHand(FromThreads[AsyncFaults]):
         return len(self.list())
 
 
-class Held:
+class RequestBarrier:
     """A barrier of a `FakeCluster`, for use from any thread: `with kafka.hold(api="Produce", n=3) as held:
     held.wait()`."""
 
@@ -138,11 +138,11 @@ class Held:
         return self.fault.held
 
     def wait(self, n: int | None = None, timeout: float | None = WAIT_S) -> int:
-        """See `AsyncHeld.wait`."""
+        """See `AsyncRequestBarrier.wait`."""
         return self.fault.wait_held(self._n if n is None else n, timeout)
 
     def release(self, count: int | None = None) -> int:
-        """See `AsyncHeld.release`."""
+        """See `AsyncRequestBarrier.release`."""
         return self.fault.release(count)
 
     def __enter__(self) -> Self:

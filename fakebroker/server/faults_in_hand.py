@@ -18,7 +18,7 @@ from fakebroker.core.faults.presets import (
     BOTH,
     FullDisk,
     GcPause,
-    Partition,
+    NetworkPartition,
     Preset,
     RollingRestart,
     SlowDisk,
@@ -28,7 +28,7 @@ from fakebroker.core.faults.presets import (
 from fakebroker.core.faults.times import Times, every_time
 from fakebroker.core.faults.when import When
 from fakebroker.protocol.slices import Slices, finish
-from fakebroker.server.arising.in_hand import WAIT_S, AsyncArisen
+from fakebroker.server.arising.in_hand import WAIT_S, AsyncStateFault
 from fakebroker.server.driver import Driver
 
 log = logging.getLogger("fakebroker")
@@ -138,7 +138,7 @@ def _check(n: int, timeout: float | None) -> None:
 
 
 _Handles = list[AsyncFault]
-_Lasting = list[AsyncArisen]
+_Lasting = list[AsyncStateFault]
 
 
 class AsyncFaults:
@@ -227,7 +227,7 @@ class AsyncFaults:
 
     # State faults.
 
-    def arise(self, preset: Preset | Mapping[str, Any]) -> AsyncArisen:
+    def arise(self, preset: Preset | Mapping[str, Any]) -> AsyncStateFault:
         """Start a preset, or what describes one: {"preset": "gc_pause", "broker": 2, "ms": 12000}."""
         made = preset if isinstance(preset, Preset) else read_preset(preset)
         driver = self._driver()
@@ -235,7 +235,7 @@ class AsyncFaults:
         driver.cluster.now = driver.clock.stamp()
         arisen = arising.arise(made)
         driver.go_on()
-        return AsyncArisen(arisen, arising, self._go_on)
+        return AsyncStateFault(arisen, arising, self._go_on)
 
     def _carry_on(self) -> None:
         self._driver().go_on()
@@ -247,38 +247,38 @@ class AsyncFaults:
             arising = self._driver().cluster.faults.arising
         except RuntimeError:
             return []
-        return [AsyncArisen(arisen, arising, self._go_on) for arisen in arising.arisen]
+        return [AsyncStateFault(arisen, arising, self._go_on) for arisen in arising.arisen]
 
-    def partition(self, a: int | Iterable[int], b: int | Iterable[int], controller: str = BOTH) -> AsyncArisen:
+    def partition(self, a: int | Iterable[int], b: int | Iterable[int], controller: str = BOTH) -> AsyncStateFault:
         """Cut the links between the brokers `a` and the brokers `b` until it is removed: no follower fetches across.
         With `controller="a"` only `a` reach the controller, and the sessions of `b` expire; the default is "both".
         Clients reach all brokers."""
         sides = [(side,) if isinstance(side, int) else tuple(side) for side in (a, b)]
-        return self.arise(Partition(sides[0], sides[1], controller))
+        return self.arise(NetworkPartition(sides[0], sides[1], controller))
 
-    def gc_pause(self, broker: int, ms: int) -> AsyncArisen:
+    def gc_pause(self, broker: int, ms: int) -> AsyncStateFault:
         """Pause a broker for `ms` on its clock: it reads no requests, sends no responses, and its timers are late. If
         that is longer than broker.session.timeout.ms, other brokers lead when it resumes."""
         return self.arise(GcPause(broker, ms))
 
-    def full_disk(self, broker: int) -> AsyncArisen:
+    def full_disk(self, broker: int) -> AsyncStateFault:
         """Fill a broker's disk. The next request that has to write there gets KAFKA_STORAGE_ERROR, and the broker
         crashes. Without a request it crashes at the next checkpoint of the high watermarks
         (replica.high.watermark.checkpoint.interval.ms). After a restart it crashes again, until this fault is removed
         and the disk has room. It is done once the broker has crashed."""
         return self.arise(FullDisk(broker))
 
-    def slow_disk(self, broker: int, ms: int) -> AsyncArisen:
+    def slow_disk(self, broker: int, ms: int) -> AsyncStateFault:
         """Make each write to a broker's disk take `ms` on its clock, until it is removed. Requests that write are
         delayed by that, and followers receive each record that much later."""
         return self.arise(SlowDisk(broker, ms))
 
-    def unclean_shutdown(self, broker: int) -> AsyncArisen:
+    def unclean_shutdown(self, broker: int) -> AsyncStateFault:
         """Crash a broker and start it again: it registers when the session of its last life has expired. It keeps all
         that it had written, replicated or not, because the page cache outlives the process."""
         return self.arise(UncleanShutdown(broker))
 
-    def rolling_restart(self, down_ms: int = 100) -> AsyncArisen:
+    def rolling_restart(self, down_ms: int = 100) -> AsyncStateFault:
         """Restart each broker in turn: controlled shutdown, `down_ms` of downtime on the broker's clock, start. The
         next broker follows when this one is back in the ISRs of all its replicas."""
         return self.arise(RollingRestart(down_ms))
@@ -297,7 +297,7 @@ def hold_fault(n: int, api: Any, at: str | None, times: Often, when: Mapping[str
     return Fault(said, Hold(), every_time if times is None else times)
 
 
-class AsyncHeld:
+class AsyncRequestBarrier:
     """A barrier of an `AsyncFakeCluster`: `async with kafka.hold(api="Produce", n=3) as held: await held.wait()`."""
 
     def __init__(self, fault: AsyncFault, n: int) -> None:

@@ -16,7 +16,7 @@ Step = tuple[int, Behaviour | None]  # milliseconds from now, and the behaviour;
 Run = Callable[[Sequence[Step], Selection], None]
 
 
-class Followers:
+class FollowerBehaviours:
     """Behaviours of the replicas that do not lead (core/replication/follower.py). A leader adopts its behaviour once it
     follows."""
 

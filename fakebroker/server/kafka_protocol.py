@@ -11,7 +11,7 @@ from typing import cast
 
 from fakebroker.network.connection import Connection
 from fakebroker.server.driver import Driver
-from fakebroker.server.made.arguments import Place
+from fakebroker.server.made.arguments import ListenerAddresses
 from fakebroker.server.tls.contexts import Contexts
 from fakebroker.server.tls.transport import HandshakeError, TlsTransport
 
@@ -41,7 +41,7 @@ class KafkaProtocol(asyncio.BufferedProtocol):
         broker_id: int,
         shared: memoryview,
         is_refused: Callable[[int, int], bool],
-        place: Place,
+        place: ListenerAddresses,
         contexts: Contexts | None,
     ) -> None:
         self._present_driver = driver

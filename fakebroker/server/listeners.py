@@ -19,7 +19,7 @@ from fakebroker.core.security.identity import Listener
 from fakebroker.protocol.slices import Slices, begin
 from fakebroker.server.driver import Driver
 from fakebroker.server.kafka_protocol import KafkaProtocol
-from fakebroker.server.made.arguments import Place
+from fakebroker.server.made.arguments import ListenerAddresses
 from fakebroker.server.running.no_more_files import Files
 from fakebroker.server.running.one_port import Port, bound_host, needs_resolver
 from fakebroker.server.security.listener_keys import ListenerKeys
@@ -39,7 +39,7 @@ class _Added:
     long as a resolver looks for its host."""
 
     wanted: AddedListener
-    place: Place
+    place: ListenerAddresses
     port: Port | None = None
     lookup: asyncio.Task[None] | None = None
 
@@ -52,7 +52,7 @@ class Listeners:
     """The ports of a cluster's brokers. Make it and use it on one running event loop. Calls of `replace`, `stop`,
     `stop_broker` and the like must come one after the other."""
 
-    def __init__(self, places: Sequence[Place]) -> None:
+    def __init__(self, places: Sequence[ListenerAddresses]) -> None:
         """`contexts` is to be set before `serve` if a place has TLS, `new_contexts` always: it is called when a
         listener with TLS is added."""
         self._places = places
@@ -60,7 +60,7 @@ class Listeners:
         self._loop = asyncio.get_running_loop()
         self._receive_buffer = memoryview(bytearray(_RECEIVE_BYTES))
         self.new_contexts: Callable[[Driver, AddedListener], Contexts]
-        self._ports: dict[int, list[tuple[Place, Port]]] = {}  # by broker
+        self._ports: dict[int, list[tuple[ListenerAddresses, Port]]] = {}  # by broker
         self._added: dict[int, dict[str, _Added]] = {}  # by broker and name of the listener
         self._stopped = False
         self.keys = ListenerKeys()
@@ -83,7 +83,7 @@ class Listeners:
     def _all_ports(self) -> list[Port]:
         return [port for broker_id in self._ports for _, port in self._ports_of(broker_id)]
 
-    def _ports_of(self, broker_id: int) -> list[tuple[Place, Port]]:
+    def _ports_of(self, broker_id: int) -> list[tuple[ListenerAddresses, Port]]:
         added = self._added[broker_id].values()
         return self._ports[broker_id] + [(entry.place, entry.port) for entry in added if entry.port is not None]
 
@@ -243,7 +243,7 @@ class Listeners:
         finally:
             del self._changes[broker_id]
 
-    def _wrong(self, broker_id: int) -> list[tuple[Place, Port]]:
+    def _wrong(self, broker_id: int) -> list[tuple[ListenerAddresses, Port]]:
         """Return the ports that listen and should not, or should and do not."""
         listens = broker_id in self._listening
         return [(place, port) for place, port in self._ports_of(broker_id) if port.is_open != listens]
@@ -266,7 +266,7 @@ class Listeners:
 
     async def _add(self, broker_id: int, new: AddedListener) -> None:
         """Reserve the port of an added listener. A resolver may take long: other changes do not wait for it."""
-        place = Place(new.host, new.port, "", 0, listener=new.listener)
+        place = ListenerAddresses(new.host, new.port, "", 0, listener=new.listener)
         added = self._added[broker_id][new.listener.name] = _Added(new, place)
         await turns(1)  # a value may have thousands of them, and other clients have their turn
         if self._stopped:
@@ -301,7 +301,7 @@ class Listeners:
             gone.port.close()
         del self._added[broker_id][gone.wanted.listener.name]
 
-    async def _open(self, broker_id: int, place: Place, port: Port) -> None:
+    async def _open(self, broker_id: int, place: ListenerAddresses, port: Port) -> None:
         """Open a port. As in Kafka, an error at that of an added listener is one in the log, and the others open."""
         contexts = self.contexts if place.listener.has_tls else None
 
@@ -325,7 +325,7 @@ class Listeners:
                 where = endpoint_text(Endpoint(place.listener.name, added.wanted.host, port.number))
                 log.info("broker %d listens at %s", broker_id, where)
 
-    def _has(self, broker_id: int, place: Place) -> bool:
+    def _has(self, broker_id: int, place: ListenerAddresses) -> bool:
         """Return False for a listener that was removed while a client connected to it."""
         added = self._added[broker_id].get(place.listener.name)
         return added is None or self._wanted(broker_id).get(place.listener.name) == added.wanted

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from fakebroker.core.replication.partition import NO_LEADER
-from fakebroker.network.connection import State
+from fakebroker.network.connection import ChannelMuteState
 from fakebroker.protocol.batch_layout import LEADER_EPOCH_AT, MAGIC_AT
 from fakebroker.testing import wire
 from fakebroker.testing.messages import ClientFetch, ClientOutcome
@@ -94,7 +94,7 @@ def _connections(world: Oracle, links: Iterable[SimulatedClient]) -> str | None:
     for link in links:
         model_connection = world.connections[link.number]
         state = link.connection.state
-        is_open, is_busy = state is not State.CLOSED, state is State.BUSY
+        is_open, is_busy = state is not ChannelMuteState.CLOSED, state is ChannelMuteState.BUSY
         if is_open != model_connection.is_open or (is_open and is_busy != (model_connection.in_hand is not None)):
             return (
                 f"connection {link.number} is {state}, and should be open: {model_connection.is_open}, busy with "

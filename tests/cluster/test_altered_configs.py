@@ -9,7 +9,7 @@ from support.simulation import SimulatedClient, Simulation
 
 from fakebroker.core.quota.quota import QuotaEntity
 from fakebroker.core.replication.partition import NO_LEADER
-from fakebroker.network.connection import State
+from fakebroker.network.connection import ChannelMuteState
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 
@@ -240,18 +240,28 @@ def test_a_higher_limit_admits_waiting_connections_and_a_lower_one_closes_none()
     simulation.topic()
     clients = [simulation.connect() for _ in range(4)]
     states = [client.connection.state for client in clients]
-    assert states == [State.READY, State.WAITING, State.WAITING, State.WAITING]
+    assert states == [
+        ChannelMuteState.READY,
+        ChannelMuteState.WAITING,
+        ChannelMuteState.WAITING,
+        ChannelMuteState.WAITING,
+    ]
     clients[1].send(produce("t", acks=1))
     alter_brokers(simulation, max_connections="3")
-    assert [client.connection.state for client in clients] == [State.READY, State.READY, State.READY, State.WAITING]
+    assert [client.connection.state for client in clients] == [
+        ChannelMuteState.READY,
+        ChannelMuteState.READY,
+        ChannelMuteState.READY,
+        ChannelMuteState.WAITING,
+    ]
     assert answers(clients[1]) == [(0, NONE, 0)]
     alter_brokers(simulation, max_connections="1")
-    assert [client.connection.state for client in clients[:3]] == [State.READY] * 3
+    assert [client.connection.state for client in clients[:3]] == [ChannelMuteState.READY] * 3
     clients[0].disconnect()
     clients[1].disconnect()
-    assert clients[3].connection.state is State.WAITING
+    assert clients[3].connection.state is ChannelMuteState.WAITING
     clients[2].disconnect()
-    assert clients[3].connection.state is State.READY
+    assert clients[3].connection.state is ChannelMuteState.READY
 
 
 def test_connections_of_one_address() -> None:
@@ -296,7 +306,7 @@ def test_what_a_request_counts() -> None:
     alter_brokers(simulation, fakebroker_request_handler_time_us="525000")
     client = simulation.connect()
     client.send(produce("t", acks=1))
-    assert client.connection.state is State.THROTTLED
+    assert client.connection.state is ChannelMuteState.THROTTLED
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from support.watchdog import LIMIT_S
 from fakebroker.commands.command_line import Slip
 from fakebroker.commands.faults import parse_fault
 from fakebroker.core.faults.fault import Fault
-from fakebroker.core.faults.presets import GcPause, Partition
+from fakebroker.core.faults.presets import GcPause, NetworkPartition
 
 DISCONNECT = Fault({"api": "Produce", "at": "after_append"}, "disconnect")
 REFUSE = "{when: {api: Produce, topic: t}, do: NOT_ENOUGH_REPLICAS}"
@@ -27,7 +27,7 @@ REFUSE = "{when: {api: Produce, topic: t}, do: NOT_ENOUGH_REPLICAS}"
         ("{when: {api: Produce, at: after_append}, do: disconnect}", DISCONNECT),
         ("when:\n  api: Produce\n  at: after_append\ndo: disconnect\n", DISCONNECT),
         ('{"preset": "gc_pause", "broker": 2, "ms": 12000}', GcPause(2, 12_000)),
-        ("{preset: partition, a: [1], b: [2, 3], controller: b}", Partition((1,), (2, 3), "b")),
+        ("{preset: partition, a: [1], b: [2, 3], controller: b}", NetworkPartition((1,), (2, 3), "b")),
     ],
 )
 def test_json_and_yaml_say_the_same(text: str, value: object) -> None:

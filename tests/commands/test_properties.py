@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fakebroker.commands.command_line import Slip
-from fakebroker.commands.properties import Malformed, parse_properties, server_settings
+from fakebroker.commands.properties import PropertiesError, parse_properties, server_settings
 
 
 def read(text: str) -> list[tuple[str, str]]:
@@ -50,14 +50,14 @@ def test_lines_are_counted_from_where_a_property_begins() -> None:
 
 @pytest.mark.parametrize("text", ["a=\\u12", "a=\\u12g4", "\\u=1", "a=\\u+123", "a=\\u 123"])
 def test_an_escape_of_no_character_is_malformed(text: str) -> None:
-    with pytest.raises(Malformed, match=r"Malformed \\uxxxx encoding") as raised:
+    with pytest.raises(PropertiesError, match=r"Malformed \\uxxxx encoding") as raised:
         read(f"\n{text}")
     assert raised.value.line == 2
 
 
 @given(st.text())
 def test_any_text_is_read_or_malformed(text: str) -> None:
-    with suppress(Malformed):
+    with suppress(PropertiesError):
         read(text)
 
 

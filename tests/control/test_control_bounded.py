@@ -19,11 +19,11 @@ from support.virtual_loop import VirtualLoop
 from support.watchdog import run, until
 
 from fakebroker.control import service as serving
-from fakebroker.control.hosted import Hosted
+from fakebroker.control.hosted import HostedCluster
 from fakebroker.control.journal.event_lines import EventLines
 from fakebroker.core.journal.events import Answer, Append, Event, PartitionAnswer, Produce, Request
 from fakebroker.core.journal.produced import EVENTS_OF_A_SLICE, Produces
-from fakebroker.core.journal.view import Wanted
+from fakebroker.core.journal.view import ProduceSelection
 from fakebroker.network.turn import Turn
 
 MANY = 20_000
@@ -39,7 +39,7 @@ def produced(requests: Iterable[int], error: str = "NONE") -> Iterator[Event]:
         yield Answer(2, 2, number, 1, "sent", 50, (PartitionAnswer("t", 0, error, number),))
 
 
-def tell(hosted: Hosted, events: Iterable[Event]) -> None:
+def tell(hosted: HostedCluster, events: Iterable[Event]) -> None:
     for event in events:
         for listener in hosted.told.listeners:
             listener(event, b"")
@@ -50,18 +50,18 @@ class Counts:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.read = self.looked_at = 0
-        read, has = Produces.read, Wanted.has
+        read, has = Produces.read, ProduceSelection.has
 
         def counted_read(produces: Produces, events: list[Event], *numbers: int) -> Any:
             self.read += len(events)
             return read(produces, events, *numbers)
 
-        def counted_has(wanted: Wanted, entry: Any) -> bool:
+        def counted_has(wanted: ProduceSelection, entry: Any) -> bool:
             self.looked_at += 1
             return has(wanted, entry)
 
         monkeypatch.setattr(Produces, "read", counted_read)
-        monkeypatch.setattr(Wanted, "has", counted_has)
+        monkeypatch.setattr(ProduceSelection, "has", counted_has)
 
 
 async def settle(clients: Iterable[Client]) -> None:

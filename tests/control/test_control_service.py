@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from fakebroker.control import service
-from fakebroker.control.service import Served
+from fakebroker.control.service import HttpServer
 
 
 class Told:
@@ -56,7 +56,7 @@ def test_each_is_one_line_of_the_limited_log_and_none_of_uvicorn(
     monkeypatch.setattr(service, "LimitedLog", Told)
 
     async def connect() -> tuple[Any, Transport]:
-        served, transport = Served(no_app), Transport()
+        served, transport = HttpServer(no_app), Transport()
         connection: Any = served.new_protocol()
         connection.connection_made(transport)
         connection.data_received(first)

@@ -10,7 +10,7 @@ import pytest
 
 from fakebroker import AsyncFakeCluster
 from fakebroker.control.answers import cluster_now
-from fakebroker.control.hosted import Hosted
+from fakebroker.control.hosted import HostedCluster
 from fakebroker.control.metrics import counts
 from fakebroker.control.metrics.exposition import exposition
 from fakebroker.control.overview import overview
@@ -19,13 +19,13 @@ MANY = 5_000
 
 
 @pytest.mark.parametrize("ask", [cluster_now, exposition, overview], ids=["cluster", "metrics", "overview"])
-def test_others_have_their_turn_while_partitions_are_counted(ask: Callable[[Hosted], Awaitable[Any]]) -> None:
+def test_others_have_their_turn_while_partitions_are_counted(ask: Callable[[HostedCluster], Awaitable[Any]]) -> None:
     async def turns() -> int:
         """Return how many turns the loop has made."""
         found = 0
         async with AsyncFakeCluster(brokers=1) as kafka:
             kafka.create_topic("t", partitions=MANY, replication_factor=1)
-            hosted = Hosted(kafka)
+            hosted = HostedCluster(kafka)
             asked = asyncio.ensure_future(ask(hosted))
             while not asked.done():
                 found += 1
@@ -41,7 +41,7 @@ def test_all_are_counted_and_what_goes_meanwhile_is_not_missed() -> None:
         async with AsyncFakeCluster(brokers=3) as kafka:
             kafka.create_topic("t", partitions=MANY)
             kafka.create_topic("u", partitions=2)
-            asked = asyncio.ensure_future(counts.count_partitions(Hosted(kafka).core))
+            asked = asyncio.ensure_future(counts.count_partitions(HostedCluster(kafka).core))
             await asyncio.sleep(0)
             kafka.delete_topic("u")
             return await asked

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fakebroker.core.config.broker_config import BrokerConfig
-from fakebroker.core.config.config_helper import BrokerConfigs
+from fakebroker.core.config.config_helper import BrokerConfigLayers
 from fakebroker.core.errors import ConfigError
 from fakebroker.core.iam_access_keys import CREDENTIALS, parse_access_keys
 
@@ -51,6 +51,6 @@ def test_an_access_key_has_one_entry() -> None:
 
 def test_descriptions_of_settings_hide_it() -> None:
     config = BrokerConfig().with_text({CREDENTIALS: "AKID:hidden"})
-    found = list(BrokerConfigs(config, {}, {CREDENTIALS: "B:hidden"}, {}).describe())
+    found = list(BrokerConfigLayers(config, {}, {CREDENTIALS: "B:hidden"}, {}).describe())
     assert [(each.value, each.is_sensitive) for each in found if each.name == CREDENTIALS] == [(None, True)]
     assert "hidden" not in repr(found)

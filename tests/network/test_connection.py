@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fakebroker.network.connection import EVENTS, STATES, TRANSITIONS, Connection, Event, State
+from fakebroker.network.connection import EVENTS, STATES, TRANSITIONS, ChannelMuteState, Connection, Event
 
 # Kafka's table as the source has it; "-" raises IllegalStateException there.
 KAFKA_EVENTS = ("REQUEST_RECEIVED", "RESPONSE_SENT", "THROTTLE_STARTED", "THROTTLE_ENDED")
@@ -16,10 +16,10 @@ KAFKA = {
     "MUTED_AND_THROTTLED_AND_RESPONSE_PENDING": ("-", "MUTED_AND_THROTTLED", "-", "MUTED_AND_RESPONSE_PENDING"),
 }
 OURS = {
-    State.READY: "NOT_MUTED",
-    State.BUSY: "MUTED_AND_RESPONSE_PENDING",
-    State.THROTTLED: "MUTED_AND_THROTTLED",
-    State.BUSY_THROTTLED: "MUTED_AND_THROTTLED_AND_RESPONSE_PENDING",
+    ChannelMuteState.READY: "NOT_MUTED",
+    ChannelMuteState.BUSY: "MUTED_AND_RESPONSE_PENDING",
+    ChannelMuteState.THROTTLED: "MUTED_AND_THROTTLED",
+    ChannelMuteState.BUSY_THROTTLED: "MUTED_AND_THROTTLED_AND_RESPONSE_PENDING",
 }
 
 
@@ -45,12 +45,12 @@ def kafka_after(state: str, event: Event) -> str | None:
     "event", [Event.REQUEST, Event.RESPONDED, Event.THROTTLE_STARTED, Event.THROTTLE_ENDED], ids=repr
 )
 @pytest.mark.parametrize("state", list(OURS), ids=repr)
-def test_every_pair_is_what_kafka_does(state: State, event: Event) -> None:
+def test_every_pair_is_what_kafka_does(state: ChannelMuteState, event: Event) -> None:
     after = TRANSITIONS.get((state, event))
     assert (None if after is None else OURS[after]) == kafka_after(OURS[state], event)
 
 
-def connection_in(state: State) -> Connection:
+def connection_in(state: ChannelMuteState) -> Connection:
     connection = Connection(1, "peer", "10.0.0.1", 100)
     connection.state = state
     return connection
@@ -58,7 +58,7 @@ def connection_in(state: State) -> Connection:
 
 @pytest.mark.parametrize("event", EVENTS, ids=repr)
 @pytest.mark.parametrize("state", STATES, ids=repr)
-def test_an_illegal_pair_is_loud_and_changes_nothing(state: State, event: Event) -> None:
+def test_an_illegal_pair_is_loud_and_changes_nothing(state: ChannelMuteState, event: Event) -> None:
     connection = connection_in(state)
     if (state, event) in TRANSITIONS:
         connection.on(event)
@@ -70,15 +70,15 @@ def test_an_illegal_pair_is_loud_and_changes_nothing(state: State, event: Event)
 
 
 def test_a_connection_waits_to_be_admitted_and_every_state_can_be_closed_once() -> None:
-    assert Connection(1, "peer", "", 100).state is State.WAITING
-    assert {state for state, event in TRANSITIONS if event is Event.CLOSE} == set(STATES) - {State.CLOSED}
-    assert not any(state is State.CLOSED for state, _ in TRANSITIONS)
-    assert [state for state, event in TRANSITIONS if event is Event.ADMITTED] == [State.WAITING]
+    assert Connection(1, "peer", "", 100).state is ChannelMuteState.WAITING
+    assert {state for state, event in TRANSITIONS if event is Event.CLOSE} == set(STATES) - {ChannelMuteState.CLOSED}
+    assert not any(state is ChannelMuteState.CLOSED for state, _ in TRANSITIONS)
+    assert [state for state, event in TRANSITIONS if event is Event.ADMITTED] == [ChannelMuteState.WAITING]
 
 
 @pytest.mark.parametrize("state", STATES, ids=repr)
-def test_only_a_ready_connection_whose_answer_is_written_is_handled(state: State) -> None:
+def test_only_a_ready_connection_whose_answer_is_written_is_handled(state: ChannelMuteState) -> None:
     connection = connection_in(state)
-    assert connection.can_handle == (state is State.READY)
+    assert connection.can_handle == (state is ChannelMuteState.READY)
     connection.write_blocked = True
     assert not connection.can_handle

@@ -14,7 +14,7 @@ from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.controller.topics import NewTopic
 from fakebroker.core.quota.quota import QuotaEntity
 from fakebroker.core.replication.behaviour import FROZEN
-from fakebroker.network.connection import State
+from fakebroker.network.connection import ChannelMuteState
 from fakebroker.testing.marks import mark
 
 IDLE_MS = 1_000
@@ -40,7 +40,7 @@ def test_a_connection_that_says_nothing_is_closed_when_idle_for_more_than_the_ma
     simulation.advance(IDLE_MS)
     assert client.closed is None
     simulation.advance(1)
-    assert client.connection.state is State.CLOSED
+    assert client.connection.state is ChannelMuteState.CLOSED
     assert client.closed == "idle for more than 1000 ms (connections.max.idle.ms)"
 
 
@@ -79,7 +79,7 @@ def test_a_throttled_connection_is_closed_as_well() -> None:
     client = simulation.connect()
     simulation.cluster.alter_client_quotas(QuotaEntity("ANONYMOUS", None), {"producer_byte_rate": 1})
     client.send(produce("t"), produce("t"))
-    assert client.connection.state is State.THROTTLED
+    assert client.connection.state is ChannelMuteState.THROTTLED
     simulation.advance(10**7)
     assert client.closed_ms == IDLE_MS + 1
     assert len(client.answers) == 1
@@ -92,7 +92,7 @@ def test_a_request_that_had_to_wait_is_activity_when_its_turn_comes() -> None:
     bound = (len(first) - 4) * 20 // 210  # 10.5 times as many bytes in 10 s: 500 ms
     simulation.cluster.alter_client_quotas(QuotaEntity("ANONYMOUS", None), {"producer_byte_rate": bound})
     client.send(first, produce("t", timeout_ms=60_000))
-    while client.connection.state is State.THROTTLED:
+    while client.connection.state is ChannelMuteState.THROTTLED:
         simulation.advance(1)
     turn_ms = simulation.elapsed_ms
     assert 0 < turn_ms < IDLE_MS
@@ -162,7 +162,7 @@ def test_above_the_maximum_of_the_broker_a_connection_waits_unread_for_another_o
     for client in (first, third, fourth):
         client.send(metadata([]))
     assert [len(client.answers) for client in (first, third, fourth)] == [1, 0, 0]
-    assert (third.reading_paused, third.connection.state) == (True, State.WAITING)
+    assert (third.reading_paused, third.connection.state) == (True, ChannelMuteState.WAITING)
     simulation.advance(60_000)
     second.disconnect()
     assert [(at_ms) for at_ms, _ in third.answers] == [60_000]
@@ -180,7 +180,7 @@ def test_a_waiting_connection_is_not_idle_and_may_disconnect() -> None:
     second.disconnect()
     simulation.advance(1_001)
     assert first.closed_ms == 1_601
-    assert third.connection.state is State.READY
+    assert third.connection.state is ChannelMuteState.READY
     simulation.advance(5_000)
     assert third.closed_ms == 1_601 + 1_001
 
@@ -193,7 +193,7 @@ def test_the_address_is_judged_after_the_wait() -> None:
     assert (again.closed, other.closed) == (None, None)
     first.disconnect()
     assert again.closed is not None  # its place goes to the next one that waits
-    assert other.connection.state is State.READY
+    assert other.connection.state is ChannelMuteState.READY
 
 
 def test_a_bad_frame_frees_its_place() -> None:
@@ -201,7 +201,7 @@ def test_a_bad_frame_frees_its_place() -> None:
     first, second = simulation.connect(), simulation.connect()
     first.send(b"\x00\x00\x00\x65")
     assert first.closed == "bad frame: The frame length 101 is above the limit of 100 bytes."
-    assert second.connection.state is State.READY
+    assert second.connection.state is ChannelMuteState.READY
 
 
 # What is left of a connection.
@@ -267,17 +267,17 @@ def test_nothing_holds_a_connection_however_it_ended(how: str) -> None:
     if how == "throttled":
         cluster.alter_client_quotas(QuotaEntity("ANONYMOUS", None), {"producer_byte_rate": 1})
         cluster.receive(connection, produce("t"), now(1))
-        assert connection.state is State.THROTTLED
+        assert connection.state is ChannelMuteState.THROTTLED
     cluster.advance_to(now(11))
     if how in ("throttled", "waiting"):
         cluster.connection_lost(connection, now(20))
-    assert connection.state is State.CLOSED
+    assert connection.state is ChannelMuteState.CLOSED
     cluster.take_effects()
     gone = mark(connection)
     del connection
     gc.collect()
     assert gone() is None, gc.get_referrers(gone())
-    assert other is None or other.state is State.READY
+    assert other is None or other.state is ChannelMuteState.READY
 
 
 def test_a_peer_that_does_not_take_its_answer_is_not_read() -> None:

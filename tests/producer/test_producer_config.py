@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from conformance.producer.configurations import ours, settings_of
-from fakebroker.producer.errors import ConfigError
+from fakebroker.producer.errors import ProducerConfigError
 from fakebroker.producer.generation import Generation
 from fakebroker.producer.producer_config import INT_MAX, ProducerConfig, default_settings
 
@@ -88,7 +88,7 @@ def test_a_release_has_the_settings_that_it_had() -> None:
     ],
 )
 def test_what_kafka_refuses_is_refused_in_a_sentence(generation: str, settings: dict[str, object], why: str) -> None:
-    with pytest.raises(ConfigError) as refused:
+    with pytest.raises(ProducerConfigError) as refused:
         ProducerConfig(generation, settings)
     assert why in str(refused.value)
 

@@ -13,7 +13,7 @@ from conformance.producer.accumulator_player import START_MS, AccumulatorPlayer
 from conformance.producer.sequences import sequence
 from fakebroker.producer.accumulator_2_0 import RecordAccumulator20
 from fakebroker.producer.accumulator_4_3 import RecordAccumulator43
-from fakebroker.producer.append import Append
+from fakebroker.producer.append import RecordAppend
 from fakebroker.producer.errors import ProducerClosedError
 from fakebroker.producer.metadata_snapshot import NO_LEADER, MetadataSnapshot, PartitionInfo
 from fakebroker.producer.producer_batch import Callback, ProducerBatch
@@ -38,7 +38,7 @@ def accumulator(generation: str, **settings: object) -> RecordAccumulator:
 
 def append(
     to: RecordAccumulator, value: bytes, now_ms: int = 0, partition: int = 0, callback: Callback | None = None
-) -> Append:
+) -> RecordAppend:
     return to.append("t", partition, 0, None, value, (), callback, 100, now_ms, METADATA, lambda done: None)
 
 

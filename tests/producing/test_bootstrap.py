@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fakebroker.producer.errors import ConfigError
+from fakebroker.producer.errors import ProducerConfigError
 from fakebroker.producing.bootstrap import parse_bootstrap
 
 
@@ -15,5 +15,5 @@ def test_addresses_are_read() -> None:
 
 @pytest.mark.parametrize("servers", ["", ",", None, "a", ":1", "a:x", "a:65536", "a:-1"])
 def test_what_is_no_address_is_refused(servers: object) -> None:
-    with pytest.raises(ConfigError):
+    with pytest.raises(ProducerConfigError):
         parse_bootstrap(servers)

@@ -9,7 +9,7 @@ from support.requests import Produced, produce
 from support.simulation import SimulatedClient, Simulation
 
 from fakebroker.core.quota.quota import QuotaEntity
-from fakebroker.network.connection import State
+from fakebroker.network.connection import ChannelMuteState
 
 EVERYBODY = QuotaEntity("ANONYMOUS", None)
 
@@ -57,7 +57,7 @@ class Run:
 
     def block(self, slot: int, blocked: bool) -> None:
         connection = self.clients[slot].connection
-        if connection.state is not State.WAITING:  # has been written nothing
+        if connection.state is not ChannelMuteState.WAITING:  # has been written nothing
             self.clients[slot].take_answers(not blocked)
 
     def lose(self, slot: int) -> None:
@@ -80,8 +80,10 @@ class Run:
                 assert at_ms >= allowed_ms, "answered while throttled"
                 allowed_ms = at_ms + answer.response.throttle_time.total_seconds() * 1000
             connection = client.connection
-            counted += connection.state not in (State.WAITING, State.CLOSED)
-            assert (connection.throttle is not None) == (connection.state in (State.THROTTLED, State.BUSY_THROTTLED))
+            counted += connection.state not in (ChannelMuteState.WAITING, ChannelMuteState.CLOSED)
+            assert (connection.throttle is not None) == (
+                connection.state in (ChannelMuteState.THROTTLED, ChannelMuteState.BUSY_THROTTLED)
+            )
             if not connection.is_closed:
                 assert client.reading_paused == connection.reading_paused == (not connection.can_handle)
         assert self.simulation.cluster.sockets.connections.quotas[1].total == counted

@@ -25,8 +25,8 @@ from fakebroker.producer.errors import ProducerError
 from fakebroker.producer.metadata_snapshot import MetadataSnapshot, PartitionInfo
 from fakebroker.producer.producer_batch import RecordMetadata
 from fakebroker.producer.producer_config import ProducerConfig
-from fakebroker.producer.sending.client import Client, ProduceRequest, TransactionalRequest
-from fakebroker.producer.sending.response_errors import PartitionAnswer
+from fakebroker.producer.sending.client import Client, ClientProduceRequest, TransactionalRequest
+from fakebroker.producer.sending.response_errors import PartitionResponse
 from fakebroker.producer.sending.sender import Sender
 from fakebroker.producer.transactions.api_versions import ApiVersions
 from fakebroker.producer.transactions.producer_id_and_epoch import ProducerIdAndEpoch
@@ -45,7 +45,7 @@ CONFIG = TopicConfig()
 FOREVER_MS = 2**30
 MOST_IN_FLIGHT = 5
 
-Request = ProduceRequest | TransactionalRequest
+Request = ClientProduceRequest | TransactionalRequest
 steps = st.lists(
     st.sampled_from(["append", "append", "append other", "run", "run", "handle", "handle", "refuse", "hear", "break"]),
     max_size=60,
@@ -71,7 +71,7 @@ class World(Client):
         self.sender = Sender(self.accumulator, self)
         self.logs = {partition: Log() for partition in PARTITIONS}
         self.sent: deque[tuple[Request, dict[TopicPartition, bytes]]] = deque()
-        self.handled: deque[tuple[Request, list[PartitionAnswer]]] = deque()
+        self.handled: deque[tuple[Request, list[PartitionResponse]]] = deque()
         self.appended: dict[TopicPartition, list[bytes]] = {partition: [] for partition in PARTITIONS}
         self.told: list[tuple[bytes, int]] = []
         self.now_ms = 0
@@ -91,7 +91,7 @@ class World(Client):
     def least_loaded_node(self, now_ms: int) -> int | None:
         return 1
 
-    def send(self, request: ProduceRequest, now_ms: int) -> None:
+    def send(self, request: ClientProduceRequest, now_ms: int) -> None:
         self.sent.append((request, {partition: batch.records() for partition, batch in request.batches.items()}))
 
     def send_transactional(self, request: TransactionalRequest, now_ms: int) -> None:
@@ -134,22 +134,22 @@ class World(Client):
         answers = [self.write(partition, batch, refuses) for partition, batch in batches.items()]
         self.handled.append((request, answers))
 
-    def write(self, partition: TopicPartition, batch: bytes, refuses: bool) -> PartitionAnswer:
+    def write(self, partition: TopicPartition, batch: bytes, refuses: bool) -> PartitionResponse:
         log = self.logs[partition]
         if refuses and log.log_end_offset:  # a log without the producer takes whatever comes first
-            return PartitionAnswer(partition, ErrorCode.not_enough_replicas)
+            return PartitionResponse(partition, ErrorCode.not_enough_replicas)
         try:
             prepared = prepare_append(log, batch, is_plain(batch), CONFIG, PlainRules(CONFIG), partition, 0, TIME_MS)
         except KafkaError as error:
-            return PartitionAnswer(partition, error.code)
+            return PartitionResponse(partition, error.code)
         if isinstance(prepared, BatchMetadata):
-            return PartitionAnswer(partition, 0, prepared.first_offset)
+            return PartitionResponse(partition, 0, prepared.first_offset)
         log.append(prepared[0])
-        return PartitionAnswer(partition, 0, prepared[0].base_offset)
+        return PartitionResponse(partition, 0, prepared[0].base_offset)
 
     def hear(self) -> None:
         request, answers = self.handled.popleft()
-        if isinstance(request, ProduceRequest):
+        if isinstance(request, ClientProduceRequest):
             self.sender.handle_produce_response(request, answers, 0, self.now_ms)
         else:
             self.sender.handle_transactional_response(request, TxnAnswer(producer=ProducerIdAndEpoch(7, 0)))
@@ -159,7 +159,7 @@ class World(Client):
         self.handled.clear()
         self.sent.clear()
         for request in lost:
-            if isinstance(request, ProduceRequest):
+            if isinstance(request, ClientProduceRequest):
                 self.sender.handle_disconnect(request, False, self.now_ms)
             else:
                 self.sender.handle_transactional_disconnect(request)

@@ -9,8 +9,8 @@ import pytest
 from support.requests import batch, produce
 from support.simulation import Simulation
 
-from fakebroker.cluster.arising.arisen import Arisen
-from fakebroker.core.faults.presets import Partition
+from fakebroker.cluster.arising.state_fault import StateFault
+from fakebroker.core.faults.presets import NetworkPartition
 from fakebroker.core.journal.broker_events import LeaderStale
 from fakebroker.core.journal.events import NO_ERROR, Answer, Produce
 from fakebroker.core.journal.journal import Journal
@@ -27,7 +27,7 @@ class World:
         self.journal = Journal(1_000_000)
         self.simulation = Simulation(config=CONFIG, seed=seed, journal=self.journal)
         self.simulation.topic(partitions=3, min_insync_replicas=self.random.choice((1, 2)))
-        self.cuts: list[Arisen] = []
+        self.cuts: list[StateFault] = []
         self.written = 0
 
     def step(self) -> None:
@@ -49,7 +49,7 @@ class World:
             a = tuple(self.random.sample(BROKERS, self.random.choice((1, 1, 2))))
             b = self.random.choice(((), tuple(set(BROKERS) - set(a))))
             self.simulation.cluster.now = self.simulation.now
-            self.cuts.append(self.simulation.cluster.faults.arising.arise(Partition(a, b, "b")))
+            self.cuts.append(self.simulation.cluster.faults.arising.arise(NetworkPartition(a, b, "b")))
             self.simulation.settle()
 
     def heal(self) -> None:

@@ -13,7 +13,7 @@ from support import doses
 
 from fakebroker.protocol.errors import InvalidRecordError
 from fakebroker.protocol.record_batch import RECORD_BATCH_OVERHEAD, Record, encode_batch
-from fakebroker.protocol.record_stream.rewriting import Measured, RewritingStream
+from fakebroker.protocol.record_stream.rewriting import RecordSizes, RewritingStream
 from fakebroker.protocol.record_stream.walks import FactsStream, SummaryStream
 from fakebroker.protocol.record_walk import (
     OverlongSizeError,
@@ -190,7 +190,7 @@ def sized(data: bytes, size: int, end: int) -> tuple[bytes, bytes]:
 
 
 def rewritten(data: bytes, count: int, base_ms: int, timestamp_ms: int | None, places: list[int]) -> bytes:
-    measured = Measured()
+    measured = RecordSizes()
     written = b""
     for writes in (False, True):
         stream = RewritingStream(count, base_ms, timestamp_ms, measured, writes)
@@ -228,7 +228,7 @@ def test_timestamps_that_wrap_around() -> None:
     body = b"\0" + encode_varint(2**63 - 1) + encode_varint(0) + b"\0\1\0"
     data = encode_varint(len(body)) + body
     for places in ([], list(range(30))):
-        stream = RewritingStream(1, 1, None, Measured(), False)
+        stream = RewritingStream(1, 1, None, RecordSizes(), False)
         for piece in pieces(data, places):
             stream.feed(piece)
         assert stream.first_timestamp_ms == wrap_int64(2**63) == -(2**63)
@@ -246,7 +246,7 @@ def many_headers(count: int) -> bytes:
 def test_a_record_of_very_many_headers_takes_no_memory(rewrites: bool) -> None:
     data = many_headers(doses.count(100_000, 500_000))  # if it kept them, 5 MB or more
     steps = [data[start : start + 65_536] for start in range(0, len(data), 65_536)]
-    measured = Measured()
+    measured = RecordSizes()
     tracemalloc.start()
     try:
         streams = [RewritingStream(1, 0, None, measured, False)] if rewrites else [SummaryStream(1, True)]

@@ -15,7 +15,7 @@ from support.requests import FETCH, Produced, batch, fetch, metadata, produce
 from support.watchdog import wait_until
 
 from fakebroker import FakeCluster, KafkaError
-from fakebroker.network.connection import Connection, State
+from fakebroker.network.connection import ChannelMuteState, Connection
 from fakebroker.server import fake_cluster
 from fakebroker.testing.marks import mark
 
@@ -94,7 +94,10 @@ def test_above_the_maximum_of_the_broker_a_connection_is_served_when_another_one
     with client_of(kafka) as second:
         second.send(metadata([], correlation_id=7))
         wait_until(lambda: len(connections(kafka)) == 2, "the second connection")
-        assert [connection.state for connection in connections(kafka)] == [State.READY, State.WAITING]
+        assert [connection.state for connection in connections(kafka)] == [
+            ChannelMuteState.READY,
+            ChannelMuteState.WAITING,
+        ]
         first.ask(metadata([]))
         first.socket.close()
         assert second.receive()[:4] == (7).to_bytes(4, "big")
@@ -170,7 +173,7 @@ def test_nothing_is_left_of_a_peer_that_went_while_its_request_was_parked(start:
     client = client_of(kafka)
     client.ask(metadata([]))
     client.send(fetch("t", max_wait_ms=200))
-    wait_until(lambda: connections(kafka)[0].state is State.BUSY, "the request")
+    wait_until(lambda: connections(kafka)[0].state is ChannelMuteState.BUSY, "the request")
     gone = mark(connections(kafka)[0])
     client.socket.close()
     wait_until(lambda: not connections(kafka), "the end of the connection")

@@ -15,7 +15,7 @@ from support.any_request import frames
 from support.requests import Produced, api_versions, metadata, produce
 from support.simulation import Simulation
 
-from fakebroker.network.connection import State
+from fakebroker.network.connection import ChannelMuteState
 
 MAX_REQUEST_BYTES = 10_000
 
@@ -84,7 +84,7 @@ def test_no_bytes_hang_or_break_the_broker(parts: list[bytes], cuts: list[int], 
     running.advance(5_000)
 
     connection = stranger.connection
-    if stranger.closed is None and connection.state is State.READY:
+    if stranger.closed is None and connection.state is ChannelMuteState.READY:
         # Nothing whole is left lying, and the broker listens for the rest.
         assert connection.decoder.next_frame() is None
         assert connection.decoder.buffered < MAX_REQUEST_BYTES + 4

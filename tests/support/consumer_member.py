@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
-from fakebroker.core.groups.consumer.messages import DescribedGroup, HeartbeatAnswer, HeartbeatRequest
+from fakebroker.core.groups.consumer.messages import ConsumerHeartbeatRequest, DescribedConsumerGroup, HeartbeatAnswer
 from fakebroker.core.groups.consumer.state.group import ConsumerGroup
-from fakebroker.core.groups.consumer.state.member import TopicPartitions
+from fakebroker.core.groups.consumer.state.member import ReportedPartitions
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.group_records.many_names import as_names
@@ -37,7 +37,7 @@ class ConsumerHarness(GroupHarness):
     def beat(self, member_id: str, epoch: int, group_id: str = "g", **values: Any) -> Outcome[HeartbeatAnswer]:
         names = values.pop("topic_names", None)
         topic_names = None if names is None else as_names(names)
-        request = HeartbeatRequest(1, group_id, member_id, epoch, topic_names=topic_names, **values)
+        request = ConsumerHeartbeatRequest(1, group_id, member_id, epoch, topic_names=topic_names, **values)
         return self.write(lambda shard: shard.consumer_groups.heartbeat(request), group_id)
 
     def heartbeat(self, member_id: str, epoch: int, group_id: str = "g", **values: Any) -> HeartbeatAnswer:
@@ -47,7 +47,7 @@ class ConsumerHarness(GroupHarness):
         said: dict[str, Any] = {"rebalance_timeout_ms": 10_000, "topic_names": topics, "owned": []}
         return self.heartbeat(member_id, 0, group_id, **said | values)
 
-    def described(self, group_id: str = "g") -> DescribedGroup:
+    def described(self, group_id: str = "g") -> DescribedConsumerGroup:
         return self.read(lambda shard, offset: shard.consumer_groups.describe(group_id, offset), group_id).value
 
     def group(self, group_id: str = "g") -> ConsumerGroup:
@@ -118,9 +118,9 @@ class ModelMember:
             return {"rebalance_timeout_ms": 10_000, "owned": self._owned(), **subscribed}
         return {"owned": self._owned()} if self._said != self.holds else {}
 
-    def _owned(self) -> list[TopicPartitions]:
+    def _owned(self) -> list[ReportedPartitions]:
         topics = sorted({topic for topic, _ in self.holds})
-        return [TopicPartitions(topic, sorted(p for t, p in self.holds if t == topic)) for topic in topics]
+        return [ReportedPartitions(topic, sorted(p for t, p in self.holds if t == topic)) for topic in topics]
 
 
 def error_of(outcome: Outcome[Any]) -> KafkaError:

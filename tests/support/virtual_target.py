@@ -11,10 +11,10 @@ from conformance.scenario import LOOPBACK, Topic
 from conformance.targets.boxes import Box
 from conformance.targets.wire import Arrival
 from fakebroker.apis.features import supported_features
-from fakebroker.cluster.arising.arisen import Arisen
+from fakebroker.cluster.arising.state_fault import StateFault
 from fakebroker.core.controller.features import UNSAFE_DOWNGRADE, FeatureUpdate
 from fakebroker.core.controller.topics import NewTopic
-from fakebroker.core.faults.presets import Partition
+from fakebroker.core.faults.presets import NetworkPartition
 from fakebroker.core.quota.quota import QuotaEntity
 from fakebroker.core.security.identity import Listener
 from fakebroker.protocol.errors import KafkaError
@@ -62,7 +62,7 @@ class VirtualTarget:
 
     def __init__(self, box: Box, check_every: int = 1) -> None:
         self.simulation = Simulation(box.brokers, config=box.placed, racks=box.racks, check_every=check_every)
-        self._cuts: dict[int, Arisen] = {}
+        self._cuts: dict[int, StateFault] = {}
         mechanisms = self.simulation.cluster.sasl.mechanisms
         for listener in box.listeners:
             if url := mechanisms.jwks_url(1, Listener(listener, listener)):
@@ -131,7 +131,7 @@ class VirtualTarget:
         self.simulation.resume(broker)
 
     def cut_off(self, broker: int) -> None:
-        self._cuts[broker] = self.simulation.cluster.faults.arising.arise(Partition((broker,), (), "b"))
+        self._cuts[broker] = self.simulation.cluster.faults.arising.arise(NetworkPartition((broker,), (), "b"))
         self.simulation.settle()
 
     def join(self, broker: int) -> None:

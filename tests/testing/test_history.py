@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from support.simulation import SimulatedClient, Simulation
 
-from fakebroker.core.faults.presets import Partition
+from fakebroker.core.faults.presets import NetworkPartition
 from fakebroker.core.journal.events import Answer, Append, Dropped
 from fakebroker.core.journal.journal import Journal, from_lines, to_lines
 from fakebroker.testing import check_history, describe, random_plan, wire
@@ -97,7 +97,7 @@ def test_acknowledged_as_the_duplicate_of_another_batch() -> None:
 def test_a_leader_that_was_deposed_knows_what_it_had_before(again: bytes, found: list[tuple[str, int]]) -> None:
     made, journal = simulation()
     Writer(made).write(b"a", producer=(7, 0, 0))
-    made.cluster.faults.arising.arise(Partition((1,), (2, 3), "b"))
+    made.cluster.faults.arising.arise(NetworkPartition((1,), (2, 3), "b"))
     made.settle()
     made.advance(9_000)
     Writer(made, 2).write(b"c")

@@ -22,7 +22,7 @@ from fakebroker.apis.authorization import in_handler
 from fakebroker.apis.context import RequestContext
 from fakebroker.apis.errors import CONFIGS, UNANSWERED, because, reads
 from fakebroker.core.config.config_helper import (
-    BrokerConfigs,
+    BrokerConfigLayers,
     DescribedConfig,
     describe_client_metrics,
     describe_group,
@@ -160,7 +160,7 @@ def _configs(ctx: RequestContext, kind: int, name: str) -> Iterator[DescribedCon
     return describe_group(controller.group_configs.own(name), _brokers(ctx))
 
 
-def _brokers(ctx: RequestContext) -> BrokerConfigs:
+def _brokers(ctx: RequestContext) -> BrokerConfigLayers:
     """Return this broker's settings."""
     broker_id, configs = ctx.broker.broker_id, ctx.controller.broker_configs
     broker = ctx.controller.registry[broker_id]
@@ -171,7 +171,7 @@ def _brokers(ctx: RequestContext) -> BrokerConfigs:
         endpoint = broker.endpoint(ctx.listener if ctx.listener.name == listener.name else listener)
         advertised.append(Endpoint(listener.name, endpoint.host, endpoint.port))
     identity = identity_of(broker_id, bound, advertised, broker.rack)
-    return BrokerConfigs(configs.of(broker_id), configs.texts(broker_id), configs.texts(None), identity)
+    return BrokerConfigLayers(configs.of(broker_id), configs.texts(broker_id), configs.texts(None), identity)
 
 
 def _refuse_other(ctx: RequestContext, name: str, but: str) -> None:

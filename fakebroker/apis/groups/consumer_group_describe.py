@@ -21,7 +21,7 @@ from fakebroker.apis import registry
 from fakebroker.apis.authorization import in_handler
 from fakebroker.apis.context import RequestContext
 from fakebroker.apis.errors import GROUP, UNANSWERED, because, reads
-from fakebroker.core.groups.consumer.messages import DescribedGroup, DescribedMember, NamedPartitions
+from fakebroker.core.groups.consumer.messages import DescribedConsumerGroup, DescribedConsumerMember, NamedPartitions
 from fakebroker.core.groups.shard import GroupCoordinatorShard
 from fakebroker.core.hash_order import partition_order
 from fakebroker.core.security.acl_binding import AclOperation, ResourceType
@@ -41,7 +41,7 @@ KEY = 69
 _GROUPS_OF_A_SLICE: Final = 32
 
 # The id of a requested group, and its description or error.
-_Found = tuple[str, "DescribedGroup | KafkaError"]
+_Found = tuple[str, "DescribedConsumerGroup | KafkaError"]
 
 
 def _respond(ctx: RequestContext, groups: Sequence[_Found], wants_operations: bool) -> Slices[None]:
@@ -124,14 +124,14 @@ def _with_topics_authorized(ctx: RequestContext, groups: list[_Found]) -> Slices
     return checked
 
 
-def _describe(group_id: str, shard: GroupCoordinatorShard, committed_offset: int) -> DescribedGroup:
+def _describe(group_id: str, shard: GroupCoordinatorShard, committed_offset: int) -> DescribedConsumerGroup:
     return shard.consumer_groups.describe(group_id, committed_offset)
 
 
-def _noted(groups: list[_Found], group_id: str) -> Callable[[DescribedGroup | KafkaError], None]:
+def _noted(groups: list[_Found], group_id: str) -> Callable[[DescribedConsumerGroup | KafkaError], None]:
     """Return a callback that stores the description of a group. Reads complete at once."""
 
-    def note(came: DescribedGroup | KafkaError) -> None:
+    def note(came: DescribedConsumerGroup | KafkaError) -> None:
         groups.append((group_id, came))
 
     return note
@@ -167,7 +167,7 @@ def _group(ctx: RequestContext, wants_operations: bool, group: _Found) -> dict[s
     }
 
 
-def _member(member: DescribedMember) -> dict[str, Any]:
+def _member(member: DescribedConsumerMember) -> dict[str, Any]:
     return {
         "member_id": member.member_id,
         "instance_id": member.instance_id,

@@ -22,8 +22,8 @@ from fakebroker.apis.authorization import in_handler
 from fakebroker.apis.context import RequestContext
 from fakebroker.apis.errors import GROUP, appends, because
 from fakebroker.core.groups.consumer.heartbeats import validate_heartbeat
-from fakebroker.core.groups.consumer.messages import HeartbeatAnswer, HeartbeatRequest
-from fakebroker.core.groups.consumer.state.member import TopicPartitions
+from fakebroker.core.groups.consumer.messages import ConsumerHeartbeatRequest, HeartbeatAnswer
+from fakebroker.core.groups.consumer.state.member import ReportedPartitions
 from fakebroker.core.security.acl_binding import AclOperation, ResourceType
 from fakebroker.protocol.build import build
 from fakebroker.protocol.error_code import ErrorCode
@@ -108,7 +108,7 @@ def _handle_in_slices(ctx: RequestContext, request: ConsumerGroupHeartbeatReques
         return
     names, owned = request.subscribed_topic_names, request.topic_partitions
     known = None if names is None else (yield from names_in_slices(names))
-    held: list[TopicPartitions] | None = None
+    held: list[ReportedPartitions] | None = None
     if owned is not None:
         held = []
         for topic in owned:
@@ -137,15 +137,15 @@ def _refusal(ctx: RequestContext, request: ConsumerGroupHeartbeatRequest) -> Sli
     return None
 
 
-def _owned(topic: Any) -> TopicPartitions:
-    return TopicPartitions(topic.topic_id or _ZERO_ID, topic.partitions)
+def _owned(topic: Any) -> ReportedPartitions:
+    return ReportedPartitions(topic.topic_id or _ZERO_ID, topic.partitions)
 
 
 def _handle(
     ctx: RequestContext,
     request: ConsumerGroupHeartbeatRequest,
     names: Names | None,
-    owned: list[TopicPartitions] | None,
+    owned: list[ReportedPartitions] | None,
 ) -> None:
     _refuse_unserved(ctx)
     heartbeat = _as_asked(ctx, request, names, owned)
@@ -184,9 +184,9 @@ def _as_asked(
     ctx: RequestContext,
     request: ConsumerGroupHeartbeatRequest,
     names: Names | None,
-    owned: list[TopicPartitions] | None,
-) -> HeartbeatRequest:
-    return HeartbeatRequest(
+    owned: list[ReportedPartitions] | None,
+) -> ConsumerHeartbeatRequest:
+    return ConsumerHeartbeatRequest(
         version=ctx.api_version,
         group_id=request.group_id,
         member_id=request.member_id,

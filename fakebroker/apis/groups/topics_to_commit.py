@@ -26,7 +26,7 @@ Told = Sequence[TopicErrors] | Each[TopicErrors]  # indexed as the topics that w
 
 
 @final
-class _Topic:
+class _TopicToCommit:
     """A topic of the response: its unknown partitions, and its indexes among the topics that went to the
     coordinator."""
 
@@ -55,13 +55,13 @@ class CommitErrors:
 
     def __init__(self, by_id: bool) -> None:
         self._by_id = by_id
-        self._topics: dict[str | UUID, _Topic] = {}
+        self._topics: dict[str | UUID, _TopicToCommit] = {}
 
-    def of(self, name: str, topic_id: UUID) -> _Topic:
+    def of(self, name: str, topic_id: UUID) -> _TopicToCommit:
         key = topic_id if self._by_id else name
         topic = self._topics.get(key)
         if topic is None:
-            topic = self._topics[key] = _Topic(name, topic_id)
+            topic = self._topics[key] = _TopicToCommit(name, topic_id)
         return topic
 
     def merge(self, known: Sequence[NamedTopic]) -> Slices[None]:
@@ -77,7 +77,7 @@ class CommitErrors:
         return Each(partial(_merged, results), self._topics.values()) if self._topics else results
 
 
-def _merged(results: Told, topic: _Topic) -> TopicErrors:
+def _merged(results: Told, topic: _TopicToCommit) -> TopicErrors:
     partitions = [*topic.partitions]
     for place in topic.places:
         partitions.extend(results[place].partitions)

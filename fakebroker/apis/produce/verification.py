@@ -43,7 +43,7 @@ _NOT_REACHED: Final = (
 
 @mypyc_attr(acyclic=True)
 @final
-class _Batch:
+class _TransactionalBatch:
     __slots__ = ("base_sequence", "producer")
 
     def __init__(self, producer: ProducerIdAndEpoch, base_sequence: int) -> None:
@@ -81,7 +81,7 @@ def _ask(
     transactional_id: str,
     answer: ProduceAnswer,
     entries: dict[Partition, PartitionProduceData],
-    batches: dict[Partition, _Batch],
+    batches: dict[Partition, _TransactionalBatch],
     go_on: Callable[[Mapping[Partition, int]], None],
     since_ms: int,
 ) -> None:
@@ -102,7 +102,7 @@ def _ask_in_slices(
     transactional_id: str,
     answer: ProduceAnswer,
     entries: dict[Partition, PartitionProduceData],
-    batches: dict[Partition, _Batch],
+    batches: dict[Partition, _TransactionalBatch],
     go_on: Callable[[Mapping[Partition, int]], None],
     since_ms: int,
 ) -> Slices[None]:
@@ -120,9 +120,9 @@ def _guard(
     ctx: RequestContext,
     answer: ProduceAnswer,
     entries: dict[Partition, PartitionProduceData],
-    batches: dict[Partition, _Batch],
+    batches: dict[Partition, _TransactionalBatch],
     partition: Partition,
-    batch: _Batch,
+    batch: _TransactionalBatch,
     guards: dict[Partition, int],
 ) -> None:
     if ctx.replicas.refused(partition, internal_topics_allowed=True) is not None:
@@ -143,7 +143,7 @@ def _ask_of(
     transactional_id: str,
     answer: ProduceAnswer,
     entries: dict[Partition, PartitionProduceData],
-    batches: dict[Partition, _Batch],
+    batches: dict[Partition, _TransactionalBatch],
     go_on: Callable[[Mapping[Partition, int]], None],
     since_ms: int,
     guards: Mapping[Partition, int],
@@ -176,9 +176,9 @@ def _ask_of(
     ctx.transactions.ask_coordinator(transactional_id, producer, frozenset(guarded), has_epoch_bump, answered)
 
 
-def _in_transaction(entries: Mapping[Partition, PartitionProduceData]) -> dict[Partition, _Batch]:
+def _in_transaction(entries: Mapping[Partition, PartitionProduceData]) -> dict[Partition, _TransactionalBatch]:
     """Return the batches that are part of a transaction. Raises KafkaError if they have different producers."""
-    batches: dict[Partition, _Batch] = {}
+    batches: dict[Partition, _TransactionalBatch] = {}
     first: ProducerIdAndEpoch | None = None
     for partition, data in entries.items():
         records = data.records
@@ -198,7 +198,7 @@ def _in_transaction(entries: Mapping[Partition, PartitionProduceData]) -> dict[P
             raise KafkaError(
                 ErrorCode.invalid_producer_id_mapping, "Transactional records contained more than one producer ID"
             )
-        batches[partition] = _Batch(producer, sequence)
+        batches[partition] = _TransactionalBatch(producer, sequence)
     return batches
 
 

@@ -47,7 +47,7 @@ def respond_error(ctx: RequestContext, request: FetchRequest, code: ErrorCode) -
 
 
 @final
-class _Topic:
+class _TopicRun:
     """A run of partitions of one topic in the response."""
 
     __slots__ = ("name", "partitions", "topic_id")
@@ -78,7 +78,7 @@ class FetchAnswer:
         self._throttle_time_ms = 0
         self._erroneous: list[tuple[CachedPartition, ErrorCode]] | None = None
         self._nameless: list[tuple[CachedPartition, ErrorCode]] | None = None
-        self._topics: list[_Topic] = []  # of the response
+        self._topics: list[_TopicRun] = []  # of the response
         self._last: CachedPartition | None = None  # in the response
         self._trips = False
         self._leaders: list[int] | None = None  # leaders named in the response
@@ -178,9 +178,9 @@ class FetchAnswer:
         ctx = self._ctx
         quotas = ctx.broker.replicas.reader.quotas
         own = quotas.of(ctx.broker.broker_id)
-        topics: list[_Topic] = []
+        topics: list[_TopicRun] = []
         for topic in self._topics:
-            counted = _Topic(topic.name, topic.topic_id)
+            counted = _TopicRun(topic.name, topic.topic_id)
             for result in topic.partitions:
                 partition = ctx.metadata.find_partition(topic.name, result.index)
                 if partition is not None and own.throttles_leader(partition.config, result.index):
@@ -200,15 +200,15 @@ class FetchAnswer:
             if self._context.would_include(cached, result):
                 included.append((cached, result))
         last: CachedPartition | None = None
-        topics: list[_Topic] = []
+        topics: list[_TopicRun] = []
         for cached, result in included:
             if last is None or (last.topic_id, last.name) != (cached.topic_id, cached.name):
-                topics.append(_Topic(cached.name or "", cached.topic_id))
+                topics.append(_TopicRun(cached.name or "", cached.topic_id))
             topics[-1].partitions.append(result)
             last = cached
         return (yield from self._size_of(topics))
 
-    def _size_of(self, topics: list[_Topic]) -> Slices[int]:
+    def _size_of(self, topics: list[_TopicRun]) -> Slices[int]:
         ctx = self._ctx
         writer = FetchResponseWriter(ctx.api_version, ctx.correlation_id, len(topics))
         number = 0
@@ -261,7 +261,7 @@ class FetchAnswer:
             self._topics[-1].partitions.append(result)
             return
         self._trips = self._trips or (last is not None and last.name is None and last.topic_id == NO_TOPIC_ID)
-        topic = _Topic(cached.name or "", cached.topic_id)
+        topic = _TopicRun(cached.name or "", cached.topic_id)
         topic.partitions.append(result)
         self._topics.append(topic)
 

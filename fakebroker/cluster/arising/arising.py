@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Final, final
 
-from fakebroker.cluster.arising.arisen import Arisen, Engine
 from fakebroker.cluster.arising.between import CutOff
 from fakebroker.cluster.arising.disks import NoSpace, SlowWrites
 from fakebroker.cluster.arising.processes import Crash, Restarts, StandStill
+from fakebroker.cluster.arising.state_fault import Engine, StateFault
 from fakebroker.cluster.lives import Lives
 from fakebroker.core.faults.presets import (
     FullDisk,
     GcPause,
-    Partition,
+    NetworkPartition,
     Preset,
     RollingRestart,
     SlowDisk,
@@ -20,10 +20,10 @@ from fakebroker.core.faults.presets import (
 )
 from fakebroker.core.journal.fault_events import FaultAdded
 
-_MADE_OF: Final[dict[type[Preset], type[Arisen]]] = {
+_MADE_OF: Final[dict[type[Preset], type[StateFault]]] = {
     FullDisk: NoSpace,
     GcPause: StandStill,
-    Partition: CutOff,
+    NetworkPartition: CutOff,
     RollingRestart: Restarts,
     SlowDisk: SlowWrites,
     UncleanShutdown: Crash,
@@ -31,16 +31,16 @@ _MADE_OF: Final[dict[type[Preset], type[Arisen]]] = {
 
 
 @final
-class Arising:
+class StateFaults:
     """The state faults of a cluster. `arisen` lists all there ever were, in order. The caller then runs the plans that
     are due."""
 
     def __init__(self, lives: Lives, engine: Engine) -> None:
-        self.arisen: list[Arisen] = []
+        self.arisen: list[StateFault] = []
         self._lives = lives
         self._engine = engine
 
-    def arise(self, preset: Preset) -> Arisen:
+    def arise(self, preset: Preset) -> StateFault:
         """Start a state fault. If it is impossible, raise ValueError and change nothing."""
         arisen = _MADE_OF[type(preset)](self._lives, self._engine, f"a{len(self.arisen) + 1}", preset)
         arisen.check()
@@ -51,7 +51,7 @@ class Arising:
         arisen.begin()
         return arisen
 
-    def remove(self, arisen: Arisen) -> None:
+    def remove(self, arisen: StateFault) -> None:
         """Undo a state fault where possible; do nothing if it is over."""
         if not arisen.is_over:
             arisen.finish("removed")  # first, so that undoing does not continue it

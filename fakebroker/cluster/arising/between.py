@@ -11,15 +11,15 @@ from __future__ import annotations
 
 from typing import final
 
-from fakebroker.cluster.arising.arisen import Arisen
-from fakebroker.core.faults.presets import Partition
+from fakebroker.cluster.arising.state_fault import StateFault
+from fakebroker.core.faults.presets import NetworkPartition
 
 
 @final
-class CutOff(Arisen):
+class CutOff(StateFault):
     """The preset `partition`: it lasts until it is removed."""
 
-    preset: Partition
+    preset: NetworkPartition
 
     def check(self) -> None:
         for broker_id in (*self.preset.a, *self.preset.b):

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from typing import Final, final
 
-from fakebroker.cluster.arising.arisen import Arisen
+from fakebroker.cluster.arising.state_fault import StateFault
 from fakebroker.cluster.faults.waiting import Alarm
 from fakebroker.cluster.lives import RUNNING, STOPPING
 from fakebroker.core.faults.actions import Delay
@@ -35,7 +35,7 @@ WRITES: Final = (
 
 
 @final
-class NoSpace(Arisen):
+class NoSpace(StateFault):
     """The preset `full_disk`: done once the broker has halted; it lasts until it is removed."""
 
     preset: FullDisk
@@ -71,7 +71,7 @@ class NoSpace(Arisen):
 
 
 @final
-class SlowWrites(Arisen):
+class SlowWrites(StateFault):
     """The preset `slow_disk`: it lasts until it is removed."""
 
     preset: SlowDisk

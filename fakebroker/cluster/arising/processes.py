@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from typing import Final, final
 
-from fakebroker.cluster.arising.arisen import Arisen
+from fakebroker.cluster.arising.state_fault import StateFault
 from fakebroker.cluster.lives import KILLED, PAUSED, RUNNING, STOPPED, STOPPING, Lives
 from fakebroker.core.faults.presets import GcPause, RollingRestart, UncleanShutdown
 from fakebroker.core.journal.broker_events import (
@@ -35,7 +35,7 @@ _CHANGES: Final = (
 )
 
 
-class _Watching(Arisen):
+class _ProcessFault(StateFault):
     """A state fault that goes on whenever a broker may be back."""
 
     def _listen(self) -> None:
@@ -49,7 +49,7 @@ class _Watching(Arisen):
 
 
 @final
-class StandStill(Arisen):
+class StandStill(StateFault):
     """The preset `gc_pause`: over once the broker is resumed, or dead."""
 
     preset: GcPause
@@ -77,7 +77,7 @@ class StandStill(Arisen):
 
 
 @final
-class Crash(_Watching):
+class Crash(_ProcessFault):
     """The preset `unclean_shutdown`: over once the broker is back."""
 
     preset: UncleanShutdown
@@ -104,7 +104,7 @@ class Crash(_Watching):
 
 
 @final
-class Restarts(_Watching):
+class Restarts(_ProcessFault):
     """The preset `rolling_restart`: over once the last broker is back. A broker that cannot be stopped at its turn is
     left out. If the preset is removed, the broker at its turn keeps its state, but is started if it is down."""
 

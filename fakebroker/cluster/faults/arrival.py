@@ -7,10 +7,10 @@ from typing import Final, final
 
 from fakebroker.cluster.faults.host import Host, Wait
 from fakebroker.core.faults.acting import ChangeOfBytes
-from fakebroker.core.faults.actions import Disconnect, Error, OfCluster
+from fakebroker.core.faults.actions import ClusterAction, Disconnect, Error
 from fakebroker.core.faults.armed import Armed
 from fakebroker.core.faults.points import CONNECT
-from fakebroker.core.faults.seen import Seen
+from fakebroker.core.faults.seen import SeenRequest
 from fakebroker.network.connection import Connection, Event, Plan
 
 _NONE: Final[tuple[str, ...]] = ()
@@ -45,7 +45,7 @@ class FaultyArrival(Plan):
         host, connection = self._host, self._connection
         connection.on(Event.REQUEST)
         for armed in self._faults:
-            seen = Seen("", -1, self.broker_id, "", connection.number, connection.listener.name, "", None)
+            seen = SeenRequest("", -1, self.broker_id, "", connection.number, connection.listener.name, "", None)
             when = armed.fault.when
             if armed.is_spent or (when.predicate is not None and not host.asks(armed, seen)) or not armed.fires():
                 continue
@@ -76,7 +76,7 @@ class FaultyArrival(Plan):
     def blackhole(self) -> None:
         self._is_over = True
 
-    def change_cluster(self, action: OfCluster) -> None:
+    def change_cluster(self, action: ClusterAction) -> None:
         self._host.change_cluster(self._armed, action, self)
 
     def fail(self, error: Error) -> None:

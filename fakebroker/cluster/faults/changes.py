@@ -12,7 +12,7 @@ from typing import final
 
 from fakebroker.cluster.lives import Lives
 from fakebroker.core.errors import KafkaError
-from fakebroker.core.faults.acting import Whom
+from fakebroker.core.faults.acting import ActionTarget
 from fakebroker.core.replication.behaviour import Behaviour, Selection
 from fakebroker.core.replication.isr import maybe_shrink_isr
 from fakebroker.core.replication.partition import NO_LEADER, Partition
@@ -46,7 +46,7 @@ class ClusterChanges:
         if not self._expire_sessions(user):
             raise ValueError(f"no client has a session of SASL as {user!r}")
 
-    def partitions(self, topic: str | None, partition: int | None, whom: Whom) -> Sequence[tuple[str, int]]:
+    def partitions(self, topic: str | None, partition: int | None, whom: ActionTarget) -> Sequence[tuple[str, int]]:
         named = whom.partitions
         if topic is not None:
             count = len(self._lives.controller.existing(topic).partitions)
@@ -86,7 +86,7 @@ class ClusterChanges:
             broker_id = others[0]
         self._lives.controller.move_leader(topic_partition, broker_id, self._lives.now)
 
-    def move_coordinators(self, broker_id: int | None, whom: Whom) -> None:
+    def move_coordinators(self, broker_id: int | None, whom: ActionTarget) -> None:
         broker = self._lives.brokers.get(whom.broker_id)
         if broker is None:
             return

@@ -16,32 +16,32 @@ from uuid import UUID
 
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
-from fakebroker.cluster.arising.arising import Arising
+from fakebroker.cluster.arising.arising import StateFaults
 from fakebroker.cluster.dispatcher import Dispatcher, Interceptor
 from fakebroker.cluster.faults.arrival import FaultyArrival
-from fakebroker.cluster.faults.asked import Asked
 from fakebroker.cluster.faults.changes import ClusterChanges
+from fakebroker.cluster.faults.decoded_request import DecodedRequest
 from fakebroker.cluster.faults.host import Wait
 from fakebroker.cluster.faults.index import Index
 from fakebroker.cluster.faults.logins import FaultyLogins
 from fakebroker.cluster.faults.request import FaultyRequest
 from fakebroker.cluster.faults.tree import Tree
-from fakebroker.cluster.faults.waiting import Alarm, Kept
+from fakebroker.cluster.faults.waiting import Alarm, CoalescedResponses
 from fakebroker.cluster.lives import Lives
 from fakebroker.core.broker.broker import Broker
 from fakebroker.core.clock import HasNow, Now
 from fakebroker.core.errors import KafkaError
-from fakebroker.core.faults.acting import Whom
-from fakebroker.core.faults.actions import RESET, Action, OfCluster
+from fakebroker.core.faults.acting import ActionTarget
+from fakebroker.core.faults.actions import RESET, Action, ClusterAction
 from fakebroker.core.faults.armed import Armed
 from fakebroker.core.faults.check import check_brokers
 from fakebroker.core.faults.fault import Fault
 from fakebroker.core.faults.points import CONNECT
-from fakebroker.core.faults.seen import Seen
+from fakebroker.core.faults.seen import SeenRequest
 from fakebroker.core.journal.events import Answer, Append, Event, Parked
 from fakebroker.core.journal.fault_events import FaultAdded, FaultFired, FaultRemoved
 from fakebroker.core.probe import Probe
-from fakebroker.network.connection import Connection, Plan, State
+from fakebroker.network.connection import ChannelMuteState, Connection, Plan
 from fakebroker.network.effects import Effect, InternalError, Reset, Warn
 from fakebroker.network.socket_server import SocketServer
 from fakebroker.protocol.error_code import ErrorCode
@@ -71,7 +71,7 @@ class Faults(Interceptor):
         self.is_acting = False
         self.armed: list[Armed] = []  # all that were ever installed
         self.at_connect: list[Armed] = []
-        self.arising = Arising(lives, self)
+        self.arising = StateFaults(lives, self)
         self._lives = lives
         self._dispatcher = dispatcher
         self._emit = emit
@@ -81,7 +81,7 @@ class Faults(Interceptor):
         self._start_ms = lives.now.mono_ms
         self._apis = registry.load()
         self._held: dict[Armed, list[Wait]] = {}
-        self._kept: dict[Connection, Kept] = {}
+        self._kept: dict[Connection, CoalescedResponses] = {}
         self._trees: dict[str, Tree] = {}
         self._failed: set[tuple[Armed, Action]] = set()  # each is reported once
         self._under_way: dict[int, FaultyRequest] = {}  # by their number
@@ -142,7 +142,7 @@ class Faults(Interceptor):
 
     def connected(self, connection: Connection) -> None:
         """Start a plan for a new connection if faults match it."""
-        if connection.state is not State.READY:
+        if connection.state is not ChannelMuteState.READY:
             return
         where = connection.broker_id, connection.listener.name, connection.number, self._elapsed_ms
         faults = [armed for armed in self.at_connect if armed.fits_connection(*where)]
@@ -168,7 +168,7 @@ class Faults(Interceptor):
             return False
         whole = frame if isinstance(frame, bytes) else frame.join()
         try:
-            decoded = Asked(api.name, self._tree(api.name), header, whole)
+            decoded = DecodedRequest(api.name, self._tree(api.name), header, whole)
         except ProtocolError:  # the dispatcher refuses it as usual
             return False
         request = FaultyRequest(self, broker, connection, decoded, faults)
@@ -228,7 +228,7 @@ class Faults(Interceptor):
             self._forget(armed)
         armed.changed()
 
-    def asks(self, armed: Armed, seen: Seen) -> bool:
+    def asks(self, armed: Armed, seen: SeenRequest) -> bool:
         predicate = armed.fault.when.predicate
         assert predicate is not None
         try:
@@ -276,7 +276,7 @@ class Faults(Interceptor):
 
     def coalesce(self, connection: Connection, answers: int, within_ms: int) -> None:
         if connection not in self._kept:
-            self._kept[connection] = Kept(answers)
+            self._kept[connection] = CoalescedResponses(answers)
             self._look_or_not()
             self.after(within_ms, lambda: self._flush(connection))
 
@@ -286,7 +286,7 @@ class Faults(Interceptor):
         if kept is not None and kept.frames and not connection.is_closed:
             self.sockets.answers.add(connection, b"".join(kept.frames))
 
-    def change_cluster(self, armed: Armed, action: OfCluster, whom: Whom) -> None:
+    def change_cluster(self, armed: Armed, action: ClusterAction, whom: ActionTarget) -> None:
         """Have an action change the cluster. If that is impossible, note it and warn, once for each fault and action:
         the next requests would mostly cause the same warning."""
         try:
@@ -297,7 +297,9 @@ class Faults(Interceptor):
                 armed.problems.append(f"could not do {action.verb!r}: {error}")
                 self._emit(Warn(f"fault {armed.name} {armed.problems[-1]}"))
 
-    def fail(self, broker: Broker, connection: Connection, asked: Asked, code: ErrorCode, is_template: bool) -> None:
+    def fail(
+        self, broker: Broker, connection: Connection, asked: DecodedRequest, code: ErrorCode, is_template: bool
+    ) -> None:
         api, header = self._apis[asked.header.api_key], asked.header
         probe = _NOBODY if is_template else self._lives.probe
         throttled_ms = 0 if is_template else -1

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol, final
 
-from fakebroker.cluster.faults.asked import Asked
+from fakebroker.cluster.faults.decoded_request import DecodedRequest
 from fakebroker.core.broker.broker import Broker
-from fakebroker.core.faults.acting import Whom
-from fakebroker.core.faults.actions import OfCluster
+from fakebroker.core.faults.acting import ActionTarget
+from fakebroker.core.faults.actions import ClusterAction
 from fakebroker.core.faults.armed import Armed
-from fakebroker.core.faults.seen import Seen
+from fakebroker.core.faults.seen import SeenRequest
 from fakebroker.network.connection import Connection, Plan
 from fakebroker.network.socket_server import SocketServer
 from fakebroker.protocol.error_code import ErrorCode
@@ -49,7 +49,7 @@ class Host(Protocol):
     def fired(self, armed: Armed, connection: Connection, point: str, is_login: bool = False) -> None:
         """Report that a fault fires. A login is no request of the journal."""
 
-    def asks(self, armed: Armed, seen: Seen) -> bool:
+    def asks(self, armed: Armed, seen: SeenRequest) -> bool:
         """Return the result of its predicate."""
 
     def after(self, ms: int, wake: Callable[[], None]) -> Wait:
@@ -67,14 +67,14 @@ class Host(Protocol):
     def coalesce(self, connection: Connection, answers: int, within_ms: int) -> None:
         """Collect this response and the next ones, and send them together."""
 
-    def change_cluster(self, armed: Armed, action: OfCluster, whom: Whom) -> None:
+    def change_cluster(self, armed: Armed, action: ClusterAction, whom: ActionTarget) -> None:
         """Have an action change the cluster. Report it if that is impossible."""
 
     def fail(
         self,
         broker: Broker,
         connection: Connection,
-        asked: Asked,
+        asked: DecodedRequest,
         code: ErrorCode,
         is_template: bool,
     ) -> None:

@@ -14,13 +14,13 @@ from typing import Final, final
 
 from fakebroker.apis import registry
 from fakebroker.cluster.dispatcher import LoginInterceptor
-from fakebroker.cluster.faults.asked import Asked
+from fakebroker.cluster.faults.decoded_request import DecodedRequest
+from fakebroker.cluster.faults.decoded_response import DecodedResponse
 from fakebroker.cluster.faults.host import Host
 from fakebroker.cluster.faults.login_request import LoginRequest
 from fakebroker.cluster.faults.plan import BEFORE, FaultyPlan
-from fakebroker.cluster.faults.told import Told
 from fakebroker.cluster.faults.tree import Tree
-from fakebroker.cluster.faults.waiting import Due
+from fakebroker.cluster.faults.waiting import PlanTurn
 from fakebroker.core.faults.armed import Armed
 from fakebroker.network.connection import Work
 from fakebroker.protocol.errors import ProtocolError
@@ -56,7 +56,7 @@ class FaultyLogins(LoginInterceptor):
             return False
         name = self._apis[header.api_key].name
         try:
-            decoded = Asked(name, self._tree_of(name), header, login.frame)
+            decoded = DecodedRequest(name, self._tree_of(name), header, login.frame)
         except ProtocolError:  # the authenticator refuses it as usual
             return False
         plan = connection.plan = FaultyLogin(self._host, login, decoded, faults)
@@ -75,15 +75,15 @@ class FaultyLogin(FaultyPlan):
     partitions = _NOWHERE
     groups = transactional_ids = _NONE
 
-    def __init__(self, host: Host, login: LoginRequest, asked: Asked, faults: Sequence[Armed]) -> None:
+    def __init__(self, host: Host, login: LoginRequest, asked: DecodedRequest, faults: Sequence[Armed]) -> None:
         self.refused = ""
         self._login = login
-        self._turn = Due(login.connection, self, host.is_due)
+        self._turn = PlanTurn(login.connection, self, host.is_due)
         super().__init__(host, login.connection, asked, faults)
 
     def take(self, frame: bytes | None) -> None:
         assert frame is not None
-        self._told = Told(self.asked, frame)
+        self._told = DecodedResponse(self.asked, frame)
 
     def take_last(self, frame: bytes, reason: str) -> None:
         self.refused = reason
@@ -122,7 +122,7 @@ class FaultyLogin(FaultyPlan):
     def _matches(self, armed: Armed, point: str) -> bool:
         return armed.fault.when.predicate is None or self._host.asks(armed, self.asked.seen(self.connection))
 
-    def _rewrite(self, response: Told) -> Iterator[None]:
+    def _rewrite(self, response: DecodedResponse) -> Iterator[None]:
         for armed, error, _ in self._errors:
             response.fail(armed, error)
         self._throttled(response)

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import ClassVar, Final
 
-from fakebroker.cluster.faults.asked import Asked
+from fakebroker.cluster.faults.decoded_request import DecodedRequest
+from fakebroker.cluster.faults.decoded_response import DecodedResponse
 from fakebroker.cluster.faults.host import Host, Wait
-from fakebroker.cluster.faults.told import Told
 from fakebroker.core.faults import points
 from fakebroker.core.faults.acting import ChangeOfBytes, Waits
-from fakebroker.core.faults.actions import STAY, Disconnect, Error, OfCluster
+from fakebroker.core.faults.actions import STAY, ClusterAction, Disconnect, Error
 from fakebroker.core.faults.armed import Armed
 from fakebroker.core.faults.byte_actions import changed_by
 from fakebroker.network.connection import Connection, Plan, Work
@@ -32,7 +32,7 @@ class FaultyPlan(Plan):
 
     is_login: ClassVar[bool]
 
-    def __init__(self, host: Host, connection: Connection, asked: Asked, faults: Sequence[Armed]) -> None:
+    def __init__(self, host: Host, connection: Connection, asked: DecodedRequest, faults: Sequence[Armed]) -> None:
         """`faults` are those that match the header, in the order of their installation."""
         self.connection = connection
         self.broker_id = connection.broker_id
@@ -44,7 +44,7 @@ class FaultyPlan(Plan):
         self._point = ""  # where it acts
         self._errors: list[tuple[Armed, Error, str]] = []
         self._byte_actions: list[ChangeOfBytes] = []
-        self._told: Told | None = None
+        self._told: DecodedResponse | None = None
         self._throttle_ms = 0
         self._is_over = self._is_going = False
         self._way = self._go()
@@ -59,7 +59,7 @@ class FaultyPlan(Plan):
         """Return True if the selectors beyond the header match too, at this point."""
         raise NotImplementedError
 
-    def _rewrite(self, response: Told) -> Iterator[None]:
+    def _rewrite(self, response: DecodedResponse) -> Iterator[None]:
         """Change the response by the errors and the throttling."""
         raise NotImplementedError
 
@@ -116,7 +116,7 @@ class FaultyPlan(Plan):
                 if self.has_ended():
                     return
 
-    def _respond(self, response: Told) -> Iterator[None]:
+    def _respond(self, response: DecodedResponse) -> Iterator[None]:
         yield from self._at(points.BEFORE_ANSWER)
         if not self.has_ended():
             yield from self._rewrite(response)
@@ -129,12 +129,12 @@ class FaultyPlan(Plan):
             self._end()
             self._has_written()
 
-    def _throttled(self, response: Told) -> None:
+    def _throttled(self, response: DecodedResponse) -> None:
         if self._throttle_ms:
             response.throttle(self._throttle_ms)
             self._host.sockets.throttle(self.connection, self._throttle_ms)
 
-    def _write(self, response: Told) -> Waits:
+    def _write(self, response: DecodedResponse) -> Waits:
         frame = changed_by(self._byte_actions, response.frame)
         if self._byte_actions:
             return self._byte_actions[-1].write(frame, self)
@@ -186,7 +186,7 @@ class FaultyPlan(Plan):
     def blackhole(self) -> None:
         self._is_over = True  # the connection stays busy
 
-    def change_cluster(self, action: OfCluster) -> None:
+    def change_cluster(self, action: ClusterAction) -> None:
         self._host.change_cluster(self._armed, action, self)
 
     def change_bytes(self, action: ChangeOfBytes) -> None:

@@ -15,14 +15,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import final
 
-from fakebroker.cluster.faults.asked import WHOLE, Asked, Place
+from fakebroker.cluster.faults.decoded_request import WHOLE, DecodedRequest, Place
+from fakebroker.cluster.faults.decoded_response import DecodedResponse
 from fakebroker.cluster.faults.host import Host
 from fakebroker.cluster.faults.plan import AT_ONCE, BEFORE, FaultyPlan
-from fakebroker.cluster.faults.told import Told
 from fakebroker.cluster.faults.tree import Path
 from fakebroker.cluster.faults.waiting import GoOn
 from fakebroker.core.broker.broker import Broker
-from fakebroker.core.faults.actions import OfCluster
+from fakebroker.core.faults.actions import ClusterAction
 from fakebroker.core.faults.armed import Armed
 from fakebroker.core.faults.points import AFTER_APPEND, AFTER_WATERMARK, REQUEST_READ
 from fakebroker.core.purgatory.delayed_operation import DelayedOperation
@@ -37,7 +37,7 @@ class FaultyRequest(FaultyPlan):
     is_login = False
 
     def __init__(
-        self, host: Host, broker: Broker, connection: Connection, asked: Asked, faults: Sequence[Armed]
+        self, host: Host, broker: Broker, connection: Connection, asked: DecodedRequest, faults: Sequence[Armed]
     ) -> None:
         self.number = connection.trail.request
         self.broker = broker
@@ -56,7 +56,7 @@ class FaultyRequest(FaultyPlan):
             self._errors_frame = frame
             return
         self._is_answered = True
-        self._told = None if frame is None else Told(self.asked, frame)
+        self._told = None if frame is None else DecodedResponse(self.asked, frame)
         self._host.is_due(self)
 
     def appended(self, topic: str, partition: int) -> None:
@@ -144,7 +144,7 @@ class FaultyRequest(FaultyPlan):
         if point == AFTER_WATERMARK and (self._told is None or not self._told.is_good(armed)):
             return False
         self._here = self.asked.paths(armed)
-        if not all(action.has_target(self) for action in armed.fault.do if isinstance(action, OfCluster)):
+        if not all(action.has_target(self) for action in armed.fault.do if isinstance(action, ClusterAction)):
             return False
         return when.predicate is None or self._host.asks(armed, self.asked.seen(self.connection))
 
@@ -195,7 +195,7 @@ class FaultyRequest(FaultyPlan):
         failed = [path for armed, _, point in self._errors if point == AFTER_APPEND for path in self.asked.paths(armed)]
         return self.asked.is_covered(failed)
 
-    def _rewrite(self, response: Told) -> Iterator[None]:
+    def _rewrite(self, response: DecodedResponse) -> Iterator[None]:
         for number, (armed, error, point) in enumerate(self._errors, 1):
             if number % AT_ONCE == 0:
                 yield from self._let_others()

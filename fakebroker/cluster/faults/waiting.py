@@ -24,7 +24,7 @@ class GoOn(Work):
 
 
 @final
-class Due(Work):
+class PlanTurn(Work):
     """The turn of a plan, which the engine then continues."""
 
     def __init__(self, connection: Connection, plan: Plan, is_due: Callable[[Plan], None]) -> None:
@@ -51,7 +51,7 @@ class Alarm(TimerTask):
 
 
 @final
-class Kept:
+class CoalescedResponses:
     """Responses of a connection that are to be sent together."""
 
     def __init__(self, wanted: int) -> None:

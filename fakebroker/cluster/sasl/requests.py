@@ -44,7 +44,7 @@ class RequestReader:
 
 
 @final
-class _Captured(Plan):
+class _CapturingPlan(Plan):
     """A plan that keeps the response."""
 
     def __init__(self) -> None:
@@ -76,7 +76,7 @@ class Responses:
 
     def of(self, connection: Connection, respond: Callable[[], None]) -> bytes | None:
         """Return the response that `respond` makes; None if it makes none."""
-        before, captured = connection.plan, _Captured()
+        before, captured = connection.plan, _CapturingPlan()
         connection.plan = captured
         try:
             respond()

@@ -9,7 +9,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from fakebroker.control.told import Told
+from fakebroker.control.cluster_observer import ClusterObserver
 from fakebroker.core.journal.events import Event
 from fakebroker.core.journal.json_lines import kind_of, to_json
 from fakebroker.protocol.slices import Slices
@@ -34,11 +34,11 @@ class EventLines:
     """The encoded events of one cluster, shared by all its readers."""
 
     def __init__(self) -> None:
-        self._told: Told | None = None
+        self._told: ClusterObserver | None = None
         self._kept: OrderedDict[int, bytes] = OrderedDict()  # by the number of the event, in the order of encoding
         self.encoded = 0  # how often an event was encoded
 
-    def read(self, observer: Told, number: int, matches: Callable[[Event], bool]) -> Slices[Lines]:
+    def read(self, observer: ClusterObserver, number: int, matches: Callable[[Event], bool]) -> Slices[Lines]:
         """Return the matching events from that number on."""
         if observer is not self._told:
             self._told = observer

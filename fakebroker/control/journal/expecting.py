@@ -7,10 +7,10 @@ from collections.abc import Callable
 from typing import Final
 
 from fakebroker.control.bodies import Expectation
+from fakebroker.control.cluster_observer import ClusterObserver
 from fakebroker.control.sliced_work import SlicedWork
-from fakebroker.control.told import Told
 from fakebroker.core.journal.produced import ProducedPartition, Produces
-from fakebroker.core.journal.view import Answered, ProduceView, Wanted, view_in_slices, view_of
+from fakebroker.core.journal.view import ExpectedResponse, ProduceSelection, ProduceView, view_in_slices, view_of
 from fakebroker.protocol.slices import Slices
 
 _LOOKED_AT: Final = 512  # entries in a slice
@@ -20,10 +20,10 @@ Topics = Callable[[], list[str]]
 class ProducesSoFar:
     """The Produce requests of a cluster in its journal so far. `observer_now` returns its present observer."""
 
-    def __init__(self, observer_now: Callable[[], Told], work: SlicedWork) -> None:
+    def __init__(self, observer_now: Callable[[], ClusterObserver], work: SlicedWork) -> None:
         self._now = observer_now
         self._work = work
-        self._told: Told | None = None
+        self._told: ClusterObserver | None = None
         self._produces = Produces()
         self._read = 0  # events
         self._reading: asyncio.Future[None] | None = None
@@ -42,7 +42,7 @@ class ProducesSoFar:
                 wanted = observer.total
         return self._produces
 
-    async def _go_on(self, observer: Told) -> None:
+    async def _go_on(self, observer: ClusterObserver) -> None:
         try:
             if self._told is not observer:
                 self._told, self._read = observer, 0
@@ -55,13 +55,13 @@ class ProducesSoFar:
             self._reading = None
 
 
-class Expecting:
+class ExpectationMatcher:
     """One expectation, and its matches so far. `topics` returns the existing topics."""
 
     def __init__(self, body: Expectation, topics: Topics) -> None:
         """Raises ValueError for an error that Kafka does not have."""
-        self._wanted = Wanted(body.topic, body.partition, body.client_id)
-        self._answered = Answered.read(body.error, body.within_ms)
+        self._wanted = ProduceSelection(body.topic, body.partition, body.client_id)
+        self._answered = ExpectedResponse.read(body.error, body.within_ms)
         self._count = body.count
         self._topics = topics
         self._produces: Produces | None = None

@@ -17,7 +17,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.registry import Collector
 
 from fakebroker.control.groups import list_groups
-from fakebroker.control.hosted import Hosted
+from fakebroker.control.hosted import HostedCluster
 from fakebroker.control.metrics.counts import PartitionCounts, count_partitions
 from fakebroker.control.metrics.meter import PARTS, Meter
 
@@ -29,7 +29,7 @@ _REPLICAS = "kafka_server_replicamanager_"
 _CONTROLLER = "kafka_controller_kafkacontroller_"
 
 
-async def exposition(here: Hosted) -> bytes:
+async def exposition(here: HostedCluster) -> bytes:
     """Return all metrics of a cluster, as text."""
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_Numbers(here, await count_partitions(here.core)))
@@ -37,7 +37,7 @@ async def exposition(here: Hosted) -> bytes:
 
 
 class _Numbers(Collector):
-    def __init__(self, here: Hosted, counts: PartitionCounts) -> None:
+    def __init__(self, here: HostedCluster, counts: PartitionCounts) -> None:
         self._here = here
         self._counts = counts
 

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from fakebroker.control.bodies import AclOf, NewAcl, NewUser, SessionsOf, UserOf
 from fakebroker.control.errors import given, not_found
 from fakebroker.control.here import Here, Route
-from fakebroker.control.hosted import Hosted
+from fakebroker.control.hosted import HostedCluster
 from fakebroker.core.security.acl_binding import AclBinding
 from fakebroker.protocol.slices import Slices
 from fakebroker.server.security.acls_in_hand import acl_to_json, filter_of, read_acls
@@ -100,7 +100,7 @@ async def expire_sessions(here: Here, body: SessionsOf) -> Expired:
     return Expired(expired=here.cluster.expire_sessions(body.user))
 
 
-async def _acls(here: Hosted, bindings: Sequence[AclBinding]) -> Response:
+async def _acls(here: HostedCluster, bindings: Sequence[AclBinding]) -> Response:
     return Response(await here.work.do(_list_acls(bindings)), media_type="application/json")
 
 
@@ -114,11 +114,11 @@ def _list_acls(bindings: Sequence[AclBinding]) -> Slices[str]:
     return f'{{"acls":[{",".join(lines)}]}}'
 
 
-async def _users(here: Hosted) -> Response:
+async def _users(here: HostedCluster) -> Response:
     return Response(await here.work.do(_list_users(here)), media_type="application/json")
 
 
-def _list_users(here: Hosted) -> Slices[str]:
+def _list_users(here: HostedCluster) -> Slices[str]:
     """Return a UserList."""
     users = yield from here.core.sasl.users_in_slices()
     lines: list[str] = []

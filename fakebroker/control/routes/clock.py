@@ -8,7 +8,7 @@ from fakebroker.control.answers import Advanced, ClockNow, clock_now
 from fakebroker.control.bodies import MAX_MS, Advance, ClockTo
 from fakebroker.control.errors import ControlError, given
 from fakebroker.control.here import Here, Route
-from fakebroker.control.hosted import Hosted
+from fakebroker.control.hosted import HostedCluster
 
 router = APIRouter(prefix="/clock", tags=["clock"], route_class=Route)
 
@@ -55,5 +55,5 @@ def _at_most(ms: int) -> int:
     return ms
 
 
-def _answer(here: Hosted, advanced_ms: int | None) -> Advanced:
+def _answer(here: HostedCluster, advanced_ms: int | None) -> Advanced:
     return Advanced(**clock_now(here).model_dump(), advanced_ms=advanced_ms)

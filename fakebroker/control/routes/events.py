@@ -17,7 +17,7 @@ from starlette.responses import StreamingResponse
 from fakebroker.control.bodies import JournalQuery
 from fakebroker.control.errors import ControlError
 from fakebroker.control.here import Here, Route
-from fakebroker.control.hosted import Hosted
+from fakebroker.control.hosted import HostedCluster
 from fakebroker.control.overview import overview
 from fakebroker.control.routes.journal import matcher
 from fakebroker.core.journal.events import Event
@@ -67,7 +67,7 @@ async def get_events(here: Here, request: Request, query: Annotated[EventsQuery,
 
 
 async def _lines(
-    here: Hosted, number: int, matches: Callable[[Event], bool], with_overview: bool
+    here: HostedCluster, number: int, matches: Callable[[Event], bool], with_overview: bool
 ) -> AsyncIterator[str | bytes]:
     loop = asyncio.get_running_loop()
     observer = here.told

@@ -11,10 +11,10 @@ from starlette.responses import Response
 from fakebroker.control.bodies import FaultWait, Release
 from fakebroker.control.errors import ControlError, conflict, given, not_found
 from fakebroker.control.here import Here, Route
-from fakebroker.control.hosted import Hosted
+from fakebroker.control.hosted import HostedCluster
 from fakebroker.core.faults.fault import Fault
 from fakebroker.protocol.slices import Slices
-from fakebroker.server.arising.in_hand import AsyncArisen
+from fakebroker.server.arising.in_hand import AsyncStateFault
 from fakebroker.server.faults_in_hand import AsyncFault, AsyncFaults
 
 MAX_FAULTS = 10_000
@@ -106,7 +106,7 @@ async def get_faults(here: Here) -> Response:
 def _list(faults: AsyncFaults) -> Slices[str]:
     """Return a FaultList."""
     lines: list[str] = []
-    handles: list[AsyncFault | AsyncArisen] = [*faults.list(), *_lasting(faults)]
+    handles: list[AsyncFault | AsyncStateFault] = [*faults.list(), *_lasting(faults)]
     for handle in handles:
         lines.append(_now(handle).model_dump_json())
         if len(lines) % _LISTED == 0:
@@ -139,7 +139,7 @@ async def wait_for_fault(here: Here, fault_id: FaultId, body: FaultWait) -> Faul
 
     def look() -> Slices[bool | None]:
         yield
-        if isinstance(handle, AsyncArisen):
+        if isinstance(handle, AsyncStateFault):
             return True if handle.hits >= body.hits and not body.held and (handle.is_done or handle.is_over) else None
         return True if handle.hits >= body.hits and handle.held >= body.held else None
 
@@ -151,17 +151,17 @@ async def wait_for_fault(here: Here, fault_id: FaultId, body: FaultWait) -> Faul
 async def release(here: Here, fault_id: FaultId, body: Release) -> Released:
     """Release the requests that a fault holds, or the first `count`; later ones are held."""
     handle = _find(here, fault_id)
-    if isinstance(handle, AsyncArisen):
+    if isinstance(handle, AsyncStateFault):
         raise conflict(f"fault {fault_id} is a preset, which holds no requests: remove it instead")
     released = handle.release(body.count)
     return Released(**handle.to_json(), released=released)
 
 
-def _lasting(faults: AsyncFaults) -> list[AsyncArisen]:
+def _lasting(faults: AsyncFaults) -> list[AsyncStateFault]:
     return [arisen for arisen in faults.arisen() if not arisen.is_over]
 
 
-def _find(here: Hosted, fault_id: str) -> AsyncFault | AsyncArisen:
+def _find(here: HostedCluster, fault_id: str) -> AsyncFault | AsyncStateFault:
     for arisen in here.cluster.faults.arisen():
         if arisen.id == fault_id:
             return arisen
@@ -171,5 +171,5 @@ def _find(here: Hosted, fault_id: str) -> AsyncFault | AsyncArisen:
         raise not_found(str(error.args[0])) from None
 
 
-def _now(handle: AsyncFault | AsyncArisen) -> FaultNow:
+def _now(handle: AsyncFault | AsyncStateFault) -> FaultNow:
     return FaultNow(**handle.to_json())

@@ -13,10 +13,10 @@ from starlette.responses import Response
 from fakebroker.cluster.cluster import Cluster
 from fakebroker.control.answers import named
 from fakebroker.control.bodies import Expectation, JournalQuery
+from fakebroker.control.cluster_observer import ClusterObserver
 from fakebroker.control.errors import ControlError, given
 from fakebroker.control.here import Here, Route
-from fakebroker.control.journal.expecting import Expecting
-from fakebroker.control.told import Told
+from fakebroker.control.journal.expecting import ExpectationMatcher
 from fakebroker.core.faults.table import api_keys
 from fakebroker.core.journal.events import Event
 from fakebroker.core.journal.json_lines import KINDS, to_json
@@ -74,7 +74,7 @@ async def get_journal(here: Here, query: Annotated[JournalQuery, Query()]) -> Re
     )
 
 
-def _page(observer: Told, query: JournalQuery, matches: Callable[[Event], bool]) -> Slices[str]:
+def _page(observer: ClusterObserver, query: JournalQuery, matches: Callable[[Event], bool]) -> Slices[str]:
     """Return a JournalPage."""
     first, events = observer.since(query.after or 0)
     total = following = observer.total
@@ -116,7 +116,7 @@ async def expect(here: Here, body: Expectation) -> Expected:
     """Check the responses to Produce requests. With `timeout_ms` it waits until the expectation holds, for so long at
     most."""
     with given():
-        expecting = Expecting(body, lambda: list(here.core.metadata.topic_names()))
+        expecting = ExpectationMatcher(body, lambda: list(here.core.metadata.topic_names()))
 
     async def look() -> Slices[ProduceView | None]:
         produces = await here.produces.now()

@@ -10,7 +10,7 @@ from fakebroker.control.bodies import Configs, Entity, Quota
 from fakebroker.control.clusters import settings
 from fakebroker.control.errors import ControlError, given
 from fakebroker.control.here import Here, Route, change
-from fakebroker.control.hosted import Hosted
+from fakebroker.control.hosted import HostedCluster
 from fakebroker.core.quota.quota import DEFAULT, QuotaEntity
 from fakebroker.core.quota.quotas_image import Entry
 from fakebroker.protocol.slices import Slices
@@ -78,7 +78,7 @@ def _entity(body: Entity) -> QuotaEntity:
     return QuotaEntity(body.user, body.client_id, body.ip)
 
 
-async def _quotas(here: Hosted) -> Response:
+async def _quotas(here: HostedCluster) -> Response:
     """Return a QuotaList."""
     return Response(await here.work.do(_list(list(here.core.client_quotas.image))), media_type="application/json")
 

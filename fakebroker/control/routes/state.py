@@ -8,11 +8,11 @@ from fastapi import APIRouter, Path
 from pydantic import BaseModel
 
 from fakebroker.control.bodies import GroupWait, ParkedWait
+from fakebroker.control.cluster_observer import Waits
 from fakebroker.control.errors import given
 from fakebroker.control.groups import GroupLine, GroupNow, find_group, list_groups
 from fakebroker.control.here import Here, Route
-from fakebroker.control.hosted import Hosted
-from fakebroker.control.told import Waits
+from fakebroker.control.hosted import HostedCluster
 from fakebroker.core.errors import KafkaError
 from fakebroker.core.groups.classic.states import ClassicGroupState
 from fakebroker.core.groups.consumer.state.group import ConsumerGroupState
@@ -136,12 +136,12 @@ def _is_meant(waits: Waits, body: ParkedWait) -> bool:
     )
 
 
-def purgatory_now(here: Hosted) -> PurgatoryNow:
+def purgatory_now(here: HostedCluster) -> PurgatoryNow:
     """Return all parked requests."""
     return _purgatory(here, list(here.told.waits.values()))
 
 
-def waiting_request(here: Hosted, waits: Waits) -> WaitingRequest:
+def waiting_request(here: HostedCluster, waits: Waits) -> WaitingRequest:
     """Return the parked request as of now."""
     now_ms = here.driver.clock.reached().mono_ms
     if waits.api == "Fetch":  # a skip does not shorten its wait
@@ -159,7 +159,7 @@ def waiting_request(here: Hosted, waits: Waits) -> WaitingRequest:
     )
 
 
-def _purgatory(here: Hosted, waiting: list[Waits]) -> PurgatoryNow:
+def _purgatory(here: HostedCluster, waiting: list[Waits]) -> PurgatoryNow:
     brokers = here.core.brokers
     return PurgatoryNow(
         count=len(waiting),

@@ -13,7 +13,7 @@ from starlette.responses import Response
 from fakebroker.control.bodies import TimelineQuery
 from fakebroker.control.errors import ControlError, not_found
 from fakebroker.control.here import Here, Route
-from fakebroker.control.hosted import Hosted
+from fakebroker.control.hosted import HostedCluster
 from fakebroker.control.routes.state import WaitingRequest, waiting_request
 from fakebroker.core.journal.events import Event, Request
 from fakebroker.core.journal.json_lines import to_json
@@ -69,18 +69,18 @@ async def draw_timeline(here: Here, query: Annotated[TimelineQuery, Query()]) ->
     return Response(picture(steps, now_ms=_until_ms(here, steps, _parked(here, steps))), media_type=_SVG)
 
 
-def _parked(here: Hosted, steps: Sequence[TimelineStep]) -> WaitingRequest | None:
+def _parked(here: HostedCluster, steps: Sequence[TimelineStep]) -> WaitingRequest | None:
     event = steps[0].event
     waits = here.told.waits.get(event.request) if isinstance(event, Request) else None
     return None if waits is None else waiting_request(here, waits)
 
 
-def _until_ms(here: Hosted, steps: Sequence[TimelineStep], parked: WaitingRequest | None) -> int:
+def _until_ms(here: HostedCluster, steps: Sequence[TimelineStep], parked: WaitingRequest | None) -> int:
     last = steps[-1]
     return last.elapsed_ms + (0 if parked is None else here.driver.clock.reached().mono_ms - last.mono_ms)
 
 
-def _steps(here: Hosted, query: TimelineQuery) -> list[TimelineStep]:
+def _steps(here: HostedCluster, query: TimelineQuery) -> list[TimelineStep]:
     events = here.told.journal.events()
     by_offset = (query.topic, query.partition, query.offset)
     try:

@@ -14,12 +14,12 @@ from fakebroker.control.bodies import Configs, Followers, NewLeader, NewReplicas
 from fakebroker.control.clusters import settings, topic_made
 from fakebroker.control.errors import ControlError, given
 from fakebroker.control.here import Here, Route, change
-from fakebroker.control.hosted import Hosted
+from fakebroker.control.hosted import HostedCluster
 from fakebroker.core.errors import KafkaError
 from fakebroker.core.replication.behaviour import Selection
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.slices import least_in_slices
-from fakebroker.server.followers_in_hand import Followers as FollowersInHand
+from fakebroker.server.followers_in_hand import FollowerBehaviours as FollowersInHand
 from fakebroker.server.followers_in_hand import Step
 
 router = APIRouter(route_class=Route)
@@ -136,13 +136,13 @@ async def set_followers(here: Here, body: Followers) -> None:
         await change(here, here.cluster._run_followers_in_slices, *wanted[0])
 
 
-async def _topic(here: Hosted, name: str, status: int = 200) -> Response:
+async def _topic(here: HostedCluster, name: str, status: int = 200) -> Response:
     """Return a TopicNow."""
     text = await here.work.do(topic_text(here.core, name))
     return Response(text, status, media_type="application/json")
 
 
-def _partition(here: Hosted, topic: str, index: int) -> PartitionNow:
+def _partition(here: HostedCluster, topic: str, index: int) -> PartitionNow:
     partition = here.core.metadata.find_partition(topic, index)
     if partition is None:
         raise KafkaError(ErrorCode.unknown_topic_or_partition, f"there is no partition {index} of {topic!r}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fakebroker.control.guard import Guard
-from fakebroker.control.service import Served
+from fakebroker.control.service import HttpServer
 from fakebroker.control.toxiproxy.api import new_api
 from fakebroker.control.toxiproxy.proxies import Proxies
 from fakebroker.server.async_cluster import AsyncFakeCluster
@@ -16,7 +16,7 @@ class Toxiproxy:
     def __init__(self, cluster: AsyncFakeCluster) -> None:
         self._cluster = cluster
         self.proxies = Proxies()
-        self._served = Served(Guard(new_api(self.proxies), None, LOOPBACK))
+        self._served = HttpServer(Guard(new_api(self.proxies), None, LOOPBACK))
         self._port: Port | None = None
         self.url = ""
 

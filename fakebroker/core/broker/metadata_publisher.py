@@ -22,7 +22,7 @@ _COORDINATED = GROUP_METADATA_TOPIC_NAME, TRANSACTION_STATE_TOPIC_NAME
 
 
 @final
-class _Missed:
+class _MissedChanges:
     """The changes that a paused broker missed: partitions of coordinators with another leadership, and topics."""
 
     def __init__(self) -> None:
@@ -37,11 +37,11 @@ class BrokerMetadataPublisher(MetadataPublisher):
 
     def __init__(self, brokers: Mapping[int, Broker]) -> None:
         self._brokers = brokers
-        self._missed: dict[int, _Missed] = {}
+        self._missed: dict[int, _MissedChanges] = {}
 
     def pause_broker(self, broker_id: int) -> None:
         """Collect the changes for a broker that gets none from now on."""
-        self._missed[broker_id] = _Missed()
+        self._missed[broker_id] = _MissedChanges()
 
     def is_paused(self, broker_id: int) -> bool:
         return broker_id in self._missed

@@ -71,7 +71,7 @@ def parse_match(item: str) -> tuple[str, Pattern]:
 
 
 @final
-class Subscription:
+class SubscriptionInfo:
     """A subscription with compiled patterns."""
 
     __slots__ = ("_patterns", "interval_ms", "metrics")
@@ -99,7 +99,7 @@ class ClientMetricsSubscriptions:
 
     def __init__(self) -> None:
         self._own: dict[str, Mapping[str, str]] = {}
-        self._subscriptions: dict[str, Subscription] = {}
+        self._subscriptions: dict[str, SubscriptionInfo] = {}
         self.version = 0
 
     def own(self, name: str) -> Mapping[str, str]:
@@ -109,7 +109,7 @@ class ClientMetricsSubscriptions:
         """Replace the settings of a subscription, which are valid. Without settings the subscription is removed."""
         if texts:
             self._own[name] = texts
-            self._subscriptions[name] = Subscription(ClientMetricsConfig(**ClientMetricsConfig.parse(texts)))
+            self._subscriptions[name] = SubscriptionInfo(ClientMetricsConfig(**ClientMetricsConfig.parse(texts)))
         elif self._own.pop(name, None) is None:
             return
         else:
@@ -120,5 +120,5 @@ class ClientMetricsSubscriptions:
         """Return the names, sorted."""
         return sorted(self._own)
 
-    def all(self) -> Iterable[Subscription]:
+    def all(self) -> Iterable[SubscriptionInfo]:
         return self._subscriptions.values()

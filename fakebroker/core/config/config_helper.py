@@ -107,7 +107,7 @@ class DescribedConfig(NamedTuple):
     documentation: str
 
 
-class BrokerConfigs:
+class BrokerConfigLayers:
     """The settings of one broker, layer by layer."""
 
     def __init__(
@@ -190,7 +190,7 @@ def identity_of(
     }
 
 
-def describe_topic(own: Mapping[str, str], brokers: BrokerConfigs) -> Iterator[DescribedConfig]:
+def describe_topic(own: Mapping[str, str], brokers: BrokerConfigLayers) -> Iterator[DescribedConfig]:
     """Yield the descriptions of the settings of a topic with these of its own, at one broker."""
     config = brokers.config.topic_defaults.with_own(own)
     for name, key in sorted(TopicConfig.SETTINGS.items()):
@@ -201,7 +201,7 @@ def describe_topic(own: Mapping[str, str], brokers: BrokerConfigs) -> Iterator[D
         yield _described(name, key, value, synonyms)
 
 
-def describe_group(own: Mapping[str, str], brokers: BrokerConfigs) -> Iterator[DescribedConfig]:
+def describe_group(own: Mapping[str, str], brokers: BrokerConfigLayers) -> Iterator[DescribedConfig]:
     """Yield the descriptions of the settings of a group with these of its own."""
     config = GroupConfig.of(own, brokers.config)
     for name, key in sorted(settings().items()):

@@ -26,7 +26,7 @@ class Election(Enum):
     UNCLEAN = "unclean"
 
 
-class Elected(NamedTuple):
+class ElectionResult(NamedTuple):
     """The controller's decision. `isr` is in assignment order, `elr` sorted."""
 
     leader_id: int
@@ -40,7 +40,7 @@ def elect_leader(
     election: Election,
     replicas: Collection[int] | None = None,
     unclean: Collection[int] = (),
-) -> Elected:
+) -> ElectionResult:
     """Hold Kafka's election for the new ISR `isr` and the new replicas `replicas`. Fenced replicas do not count.
     `unclean` are no longer eligible: they went down without a controlled shutdown."""
     order = list(partition.replicas if replicas is None else replicas)
@@ -55,13 +55,15 @@ def elect_leader(
         elif partition.leader_id in valid:
             leader_id = partition.leader_id
         if in_sync:
-            return Elected(leader_id, in_sync, elr)
-        return Elected(leader_id, (leader_id,), tuple(broker_id for broker_id in elr if broker_id != leader_id))
+            return ElectionResult(leader_id, in_sync, elr)
+        return ElectionResult(leader_id, (leader_id,), tuple(broker_id for broker_id in elr if broker_id != leader_id))
     if _may_elect_last_known(partition, in_sync, elr):
-        return Elected(partition.last_known_elr[0], partition.last_known_elr)
+        return ElectionResult(partition.last_known_elr[0], partition.last_known_elr)
     if active and election is Election.UNCLEAN:
-        return Elected(active[0], (active[0],))
-    return Elected(NO_LEADER, in_sync if partition.brokers.has_elr() else in_sync or tuple(partition.isr_ids), elr)
+        return ElectionResult(active[0], (active[0],))
+    return ElectionResult(
+        NO_LEADER, in_sync if partition.brokers.has_elr() else in_sync or tuple(partition.isr_ids), elr
+    )
 
 
 def _may_elect_last_known(partition: Partition, isr: Collection[int], elr: Collection[int]) -> bool:

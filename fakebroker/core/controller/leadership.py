@@ -22,7 +22,7 @@ from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.controller.alter_partition import look_again
 from fakebroker.core.controller.elections import Election
 from fakebroker.core.controller.metadata_cache import MetadataCache
-from fakebroker.core.controller.partition_change import PartitionChange, Target, change, current_target
+from fakebroker.core.controller.partition_change import PartitionChange, TargetReplicas, change, current_target
 from fakebroker.core.controller.stale_views import StaleViews
 from fakebroker.core.probe import Probe
 from fakebroker.core.replication.followers import FollowerSet
@@ -211,7 +211,7 @@ class Leadership:
                 self._followers.of_broker(partition, broker_id).on_leader_change(now)
         self._wakeups.complete_when_not_leader(partition, gone)
 
-    def _set_replicas(self, partition: Partition, target: Target, now: Now) -> list[int]:
+    def _set_replicas(self, partition: Partition, target: TargetReplicas, now: Now) -> list[int]:
         """Set the replicas of a partition. Return the brokers that lost theirs."""
         removed = partition.set_replicas(target.replicas, target.adding, target.removing, now.mono_ms)
         self._followers.on_replicas_change(partition)

@@ -24,7 +24,7 @@ from fakebroker.core.controller.elections import Election, elect_leader
 from fakebroker.core.replication.partition import Partition
 
 
-class Target(NamedTuple):
+class TargetReplicas(NamedTuple):
     """Replicas in assignment order, with those that a reassignment adds and removes."""
 
     replicas: tuple[int, ...]
@@ -38,34 +38,34 @@ class PartitionChange(NamedTuple):
     leader_id: int
     isr: tuple[int, ...]
     elr: tuple[int, ...]
-    target: Target
+    target: TargetReplicas
 
 
-def current_target(partition: Partition) -> Target:
-    return Target(tuple(partition.replica_ids), partition.adding, partition.removing)
+def current_target(partition: Partition) -> TargetReplicas:
+    return TargetReplicas(tuple(partition.replica_ids), partition.adding, partition.removing)
 
 
-def reassigned(partition: Partition, wanted: Sequence[int]) -> Target:
+def reassigned(partition: Partition, wanted: Sequence[int]) -> TargetReplicas:
     """Return the replicas during a reassignment to `wanted`. If this one adds or removes none, Kafka keeps the replicas
     that were being added or removed."""
     current = partition.replica_ids
     removing = tuple(sorted(set(current) - set(wanted)))
     adding = tuple(sorted(set(wanted) - set(current)))
-    return Target((*wanted, *removing), adding or partition.adding, removing or partition.removing)
+    return TargetReplicas((*wanted, *removing), adding or partition.adding, removing or partition.removing)
 
 
-def reverted(partition: Partition) -> tuple[Target, tuple[int, ...], bool]:
+def reverted(partition: Partition) -> tuple[TargetReplicas, tuple[int, ...], bool]:
     """Return the state without the present reassignment: replicas, ISR, and True if that ISR may lack records."""
     replicas = tuple(broker_id for broker_id in partition.replicas if broker_id not in partition.adding)
     isr = tuple(broker_id for broker_id in partition.isr_ids if broker_id not in partition.adding)
-    return Target(replicas), isr or replicas[:1], not isr
+    return TargetReplicas(replicas), isr or replicas[:1], not isr
 
 
 def change(
     partition: Partition,
     isr: Collection[int],
     election: Election = Election.ONLINE,
-    target: Target | None = None,
+    target: TargetReplicas | None = None,
     unclean: Collection[int] = (),
 ) -> PartitionChange:
     """Return the change of a partition for the new ISR `isr` and the new replicas `target`. `unclean` are no longer
@@ -74,11 +74,11 @@ def change(
     return PartitionChange(*elect_leader(partition, isr, election, target.replicas, unclean), target)
 
 
-def _completed(isr: set[int], target: Target) -> tuple[set[int], Target]:
+def _completed(isr: set[int], target: TargetReplicas) -> tuple[set[int], TargetReplicas]:
     """Return ISR and target, with the reassignment completed if possible."""
     if target.adding or target.removing:
         replicas = tuple(broker_id for broker_id in target.replicas if broker_id not in target.removing)
         left = isr - set(target.removing)
         if replicas and left and left.issuperset(target.adding):
-            return left, Target(replicas)
+            return left, TargetReplicas(replicas)
     return isr, target

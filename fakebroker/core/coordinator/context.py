@@ -63,7 +63,7 @@ class _Encoded(NamedTuple):
     size: int
 
 
-class _Batch:
+class _CoordinatorBatch:
     """Records that are replayed but not yet in the log, and their operations. A snapshot at `base_offset` has the state
     before them. If the batch `is_too_large` for the log, its records are neither encoded nor replayed, only their size
     is counted."""
@@ -114,7 +114,7 @@ class CoordinatorContext(Generic[S]):
         self._watch = watch
         self._on_batch = on_batch
         self._reload = reload
-        self._batch: _Batch | None = None
+        self._batch: _CoordinatorBatch | None = None
         self._deferred: deque[tuple[int, WriteEvent]] = deque()
 
     @property
@@ -262,13 +262,13 @@ class CoordinatorContext(Generic[S]):
             if not event.is_completed():
                 self._watch(event)
 
-    def _open_batch(self, now: Now) -> _Batch:
+    def _open_batch(self, now: Now) -> _CoordinatorBatch:
         if self._batch is None:
-            self._batch = _Batch(self.last_written_offset, now.mono_ms)
+            self._batch = _CoordinatorBatch(self.last_written_offset, now.mono_ms)
             self._on_batch()
         return self._batch
 
-    def _batch_for(self, encoded: Sequence[_Encoded], limit: int, now: Now) -> _Batch:
+    def _batch_for(self, encoded: Sequence[_Encoded], limit: int, now: Now) -> _CoordinatorBatch:
         """Return a batch with room for these records, if a batch can have it: the open one, or the next."""
         size = 0
         for encoded_record in encoded:

@@ -38,7 +38,7 @@ S = TypeVar("S", bound=CoordinatorShard)
 NewShard = Callable[[int, SnapshotRegistry, CoordinatorTimer, CoordinatorExecutor], S]
 
 
-class _Later(TimerTask):
+class _PartitionTask(TimerTask):
     __slots__ = ("_call",)
 
     def __init__(self, delay_ms: int, call: Callable[[], None]) -> None:
@@ -58,7 +58,7 @@ class _Partition(Generic[S]):
         self.context = context
         self.timers = timers
         self.executor = executor
-        self.linger: _Later | None = None
+        self.linger: _PartitionTask | None = None
 
 
 class CoordinatedPartitions(Generic[S]):
@@ -218,7 +218,7 @@ class CoordinatedPartitions(Generic[S]):
 
     def _soon(self, call: Callable[[], None]) -> None:
         """Run the call after other work has had its turn."""
-        self._wait(_Later(0, call))
+        self._wait(_PartitionTask(0, call))
 
     def _wait(self, task: TimerTask) -> None:
         """Run a task after its delay."""
@@ -267,7 +267,7 @@ class CoordinatedPartitions(Generic[S]):
         elif linger_ms > 0:
             if partition.linger is not None:
                 partition.linger.cancel()
-            partition.linger = _Later(
+            partition.linger = _PartitionTask(
                 linger_ms, lambda: self._events.enqueue_first(lambda: self._flush(index, partition))
             )
             self._wait(partition.linger)

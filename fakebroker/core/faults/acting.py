@@ -10,7 +10,7 @@ from fakebroker.core.replication.behaviour import Behaviour
 Waits = Iterable[None]  # an item for each turn in which the action still waits
 
 
-class Whom(Protocol):
+class ActionTarget(Protocol):
     """The default target of an action: the broker of the request, and what the request names."""
 
     @property
@@ -47,7 +47,7 @@ class Changes(Protocol):
     def expire_sessions(self, user: str) -> None:
         """End the sessions of SASL of a user."""
 
-    def partitions(self, topic: str | None, partition: int | None, whom: Whom) -> Sequence[tuple[str, int]]:
+    def partitions(self, topic: str | None, partition: int | None, whom: ActionTarget) -> Sequence[tuple[str, int]]:
         """Return the partitions of a topic, or one of them; without a topic, those that the request names."""
 
     def move_leader(self, topic: str, partition: int, broker_id: int | None) -> None:
@@ -62,11 +62,11 @@ class Changes(Protocol):
     def set_followers(self, behaviour: Behaviour | None, topic: str, partition: int, broker_id: int | None) -> None:
         """Set the behaviour of followers; None undoes a freeze."""
 
-    def move_coordinators(self, broker_id: int | None, whom: Whom) -> None:
+    def move_coordinators(self, broker_id: int | None, whom: ActionTarget) -> None:
         """Move the coordinators of the groups and transactional ids that the request names."""
 
 
-class Writing(Protocol):
+class WrittenResponse(Protocol):
     """A response that is written to its connection."""
 
     @property
@@ -95,5 +95,5 @@ class ChangeOfBytes(Protocol):
     def changed(self, frame: bytes) -> bytes:
         """Return the frame to write in place of `frame`."""
 
-    def write(self, frame: bytes, to: Writing) -> Waits:
+    def write(self, frame: bytes, to: WrittenResponse) -> Waits:
         """Write the frame. Of several changes the last one does it."""

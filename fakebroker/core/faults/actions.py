@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Final, Protocol
 
 from fakebroker.core.faults import reading
-from fakebroker.core.faults.acting import ChangeOfBytes, Changes, Waits, Whom
+from fakebroker.core.faults.acting import ActionTarget, ChangeOfBytes, Changes, Waits
 from fakebroker.core.faults.points import BEFORE_ANSWER, BEFORE_WORK
 from fakebroker.core.replication.behaviour import FROZEN, MAX_BYTES_PER_S, MAX_LAG_MS, Behaviour
 from fakebroker.protocol.error_code import ErrorCode, error_from_name, kafka_name
@@ -48,7 +48,7 @@ class Action:
         if "verb" in vars(cls):
             VERBS[cls.verb] = cls
 
-    def act(self, on: Acting) -> Waits:
+    def act(self, on: RequestAtPoint) -> Waits:
         """Act. The next action follows when the result is used up."""
         raise NotImplementedError
 
@@ -65,7 +65,7 @@ class Action:
         return f"{self.verb} {said}" if said else self.verb
 
 
-class Acting(Protocol):
+class RequestAtPoint(Protocol):
     """A request, or a connection before its first one, at the point where a fault fires."""
 
     def wait(self, ms: int) -> Waits: ...
@@ -84,7 +84,7 @@ class Acting(Protocol):
 
     def blackhole(self) -> None: ...
 
-    def change_cluster(self, action: OfCluster) -> None:
+    def change_cluster(self, action: ClusterAction) -> None:
         """Have the action change the cluster, and report it if that is impossible."""
 
     def change_bytes(self, action: ChangeOfBytes) -> None:
@@ -117,7 +117,7 @@ class Error(Action):
     def code(self) -> ErrorCode:
         return error_from_name(self.error)
 
-    def act(self, on: Acting) -> Waits:
+    def act(self, on: RequestAtPoint) -> Waits:
         on.fail(self)
         return _AT_ONCE
 
@@ -145,7 +145,7 @@ class Delay(_Timed):
     verb = "delay"
     takes_time = True
 
-    def act(self, on: Acting) -> Waits:
+    def act(self, on: RequestAtPoint) -> Waits:
         return on.wait(self.ms)
 
 
@@ -157,7 +157,7 @@ class Throttle(_Timed):
     usual_point = BEFORE_ANSWER
     needs_answer = True
 
-    def act(self, on: Acting) -> Waits:
+    def act(self, on: RequestAtPoint) -> Waits:
         on.throttle(self.ms)
         return _AT_ONCE
 
@@ -169,7 +169,7 @@ class Hold(Action):
     verb = "hold"
     takes_time = True
 
-    def act(self, on: Acting) -> Waits:
+    def act(self, on: RequestAtPoint) -> Waits:
         return on.hold()
 
 
@@ -182,7 +182,7 @@ class Drop(Action):
     usual_point = BEFORE_ANSWER
     needs_answer = True
 
-    def act(self, on: Acting) -> Waits:
+    def act(self, on: RequestAtPoint) -> Waits:
         on.drop()
         return _AT_ONCE
 
@@ -200,7 +200,7 @@ class Disconnect(Action):
         if self.how not in (FIN, RESET):
             raise ValueError(f"'how' of 'disconnect' is 'fin' or 'reset', not {reading.shown(self.how)}")
 
-    def act(self, on: Acting) -> Waits:
+    def act(self, on: RequestAtPoint) -> Waits:
         on.disconnect(self)
         return _AT_ONCE
 
@@ -212,13 +212,13 @@ class Blackhole(Action):
     verb = "blackhole"
     ends = True
 
-    def act(self, on: Acting) -> Waits:
+    def act(self, on: RequestAtPoint) -> Waits:
         on.blackhole()
         return _AT_ONCE
 
 
 @dataclass(frozen=True)
-class OfCluster(Action):
+class ClusterAction(Action):
     """A change of the cluster. It is made between two requests, by the methods that users have. `broker` is the broker
     to act on, or to move to; None leaves the choice to the action."""
 
@@ -229,21 +229,21 @@ class OfCluster(Action):
         if self.broker is not None:
             reading.whole(self.broker, f"'broker' of {self.verb!r}", 0)
 
-    def act(self, on: Acting) -> Waits:
+    def act(self, on: RequestAtPoint) -> Waits:
         on.change_cluster(self)
         return _AT_ONCE
 
-    def has_target(self, whom: Whom) -> bool:
+    def has_target(self, whom: ActionTarget) -> bool:
         """Return True if the action, or the request, names what to change."""
         return True
 
-    def change(self, cluster: Changes, whom: Whom) -> None:
+    def change(self, cluster: Changes, whom: ActionTarget) -> None:
         """Change the cluster. Raises KafkaError or ValueError if that is impossible."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True)
-class OfPartition(OfCluster):
+class PartitionAction(ClusterAction):
     """A change of the partition that matched, or of the named one."""
 
     topic: str | None = None
@@ -258,10 +258,10 @@ class OfPartition(OfCluster):
             if self.topic is None:
                 raise ValueError(f"'partition' of {self.verb!r} needs a 'topic'")
 
-    def has_target(self, whom: Whom) -> bool:
+    def has_target(self, whom: ActionTarget) -> bool:
         return self.topic is not None or bool(whom.partitions)
 
-    def change(self, cluster: Changes, whom: Whom) -> None:
+    def change(self, cluster: Changes, whom: ActionTarget) -> None:
         for topic, partition in cluster.partitions(self.topic, self.partition, whom):
             self.change_partition(cluster, topic, partition)
 
@@ -270,7 +270,7 @@ class OfPartition(OfCluster):
 
 
 @dataclass(frozen=True)
-class MoveLeader(OfPartition):
+class MoveLeader(PartitionAction):
     """Make `broker` the leader, or another in-sync replica. Requests parked at the old leader complete."""
 
     verb = "move_leader"
@@ -280,7 +280,7 @@ class MoveLeader(OfPartition):
 
 
 @dataclass(frozen=True)
-class LoseLeader(OfPartition):
+class LoseLeader(PartitionAction):
     """Leave the partition without a leader: the leader's process crashes, with all its partitions. No `broker` is
     given."""
 
@@ -296,7 +296,7 @@ class LoseLeader(OfPartition):
 
 
 @dataclass(frozen=True)
-class ShrinkIsr(OfPartition):
+class ShrinkIsr(PartitionAction):
     """Remove `broker` from the ISR, or all but the leader. A frozen follower stays out; others return once they
     fetch."""
 
@@ -307,20 +307,20 @@ class ShrinkIsr(OfPartition):
 
 
 @dataclass(frozen=True)
-class MoveCoordinator(OfCluster):
+class MoveCoordinator(ClusterAction):
     """Move the group or transactional id that matched to another coordinator."""
 
     verb = "move_coordinator"
 
-    def has_target(self, whom: Whom) -> bool:
+    def has_target(self, whom: ActionTarget) -> bool:
         return bool(whom.groups or whom.transactional_ids)
 
-    def change(self, cluster: Changes, whom: Whom) -> None:
+    def change(self, cluster: Changes, whom: ActionTarget) -> None:
         cluster.move_coordinators(self.broker, whom)
 
 
 @dataclass(frozen=True)
-class ExpireSessions(OfCluster):
+class ExpireSessions(ClusterAction):
     """End the sessions of SASL of `user`, or of the client that matched. No `broker` is given: it is those at all
     brokers."""
 
@@ -334,12 +334,12 @@ class ExpireSessions(OfCluster):
         if self.broker is not None:
             raise ValueError("'expire_sessions' has no 'broker': it is the sessions at all of them")
 
-    def change(self, cluster: Changes, whom: Whom) -> None:
+    def change(self, cluster: Changes, whom: ActionTarget) -> None:
         cluster.expire_sessions(self.user or whom.user)
 
 
 @dataclass(frozen=True)
-class _OfFollowers(OfPartition):
+class _FollowerAction(PartitionAction):
     """A change of the followers, from now on; `broker` selects one of them."""
 
     @property
@@ -352,7 +352,7 @@ class _OfFollowers(OfPartition):
 
 
 @dataclass(frozen=True)
-class Freeze(_OfFollowers):
+class Freeze(_FollowerAction):
     """Freeze the followers: they fetch nothing."""
 
     verb = "freeze"
@@ -363,7 +363,7 @@ class Freeze(_OfFollowers):
 
 
 @dataclass(frozen=True)
-class Thaw(_OfFollowers):
+class Thaw(_FollowerAction):
     """Undo a freeze: the followers behave as before."""
 
     verb = "thaw"
@@ -374,7 +374,7 @@ class Thaw(_OfFollowers):
 
 
 @dataclass(frozen=True)
-class Lag(_OfFollowers):
+class Lag(_FollowerAction):
     """Let the followers have each record `ms` later."""
 
     verb = "lag"
@@ -391,7 +391,7 @@ class Lag(_OfFollowers):
 
 
 @dataclass(frozen=True)
-class ThrottleFollowers(_OfFollowers):
+class ThrottleFollowers(_FollowerAction):
     """Limit the followers to so many bytes a second."""
 
     verb = "throttle_followers"
@@ -408,10 +408,10 @@ class ThrottleFollowers(_OfFollowers):
 
 
 @dataclass(frozen=True)
-class _OfBroker(OfCluster):
+class _BrokerAction(ClusterAction):
     """A change of a broker. The default of `broker` is the broker of the request."""
 
-    def change(self, cluster: Changes, whom: Whom) -> None:
+    def change(self, cluster: Changes, whom: ActionTarget) -> None:
         self.change_broker(cluster, whom.broker_id if self.broker is None else self.broker)
 
     def change_broker(self, cluster: Changes, broker_id: int) -> None:
@@ -419,7 +419,7 @@ class _OfBroker(OfCluster):
 
 
 @dataclass(frozen=True)
-class Stop(_OfBroker):
+class Stop(_BrokerAction):
     """Stop a broker, as `kafka.brokers[n].stop()` does."""
 
     verb = "stop"
@@ -429,7 +429,7 @@ class Stop(_OfBroker):
 
 
 @dataclass(frozen=True)
-class Start(_OfBroker):
+class Start(_BrokerAction):
     """Start a stopped broker."""
 
     verb = "start"
@@ -439,7 +439,7 @@ class Start(_OfBroker):
 
 
 @dataclass(frozen=True)
-class Kill(_OfBroker):
+class Kill(_BrokerAction):
     """Kill a broker's process, as `kafka.brokers[n].kill()` does."""
 
     verb = "kill"
@@ -449,7 +449,7 @@ class Kill(_OfBroker):
 
 
 @dataclass(frozen=True)
-class Pause(_OfBroker):
+class Pause(_BrokerAction):
     """Pause a broker's process, as `kafka.brokers[n].pause()` does."""
 
     verb = "pause"
@@ -459,7 +459,7 @@ class Pause(_OfBroker):
 
 
 @dataclass(frozen=True)
-class Resume(_OfBroker):
+class Resume(_BrokerAction):
     """Resume a broker's process."""
 
     verb = "resume"

@@ -13,8 +13,8 @@ from struct import Struct
 from typing import ClassVar, Final, TypeAlias
 
 from fakebroker.core.faults import reading
-from fakebroker.core.faults.acting import ChangeOfBytes, Waits, Writing
-from fakebroker.core.faults.actions import FIN, MAX_MS, RESET, STAY, Acting, Action
+from fakebroker.core.faults.acting import ChangeOfBytes, Waits, WrittenResponse
+from fakebroker.core.faults.actions import FIN, MAX_MS, RESET, STAY, Action, RequestAtPoint
 from fakebroker.core.faults.points import WITHIN_ANSWER
 
 Frame: TypeAlias = bytes  # some actions have a member of that name
@@ -24,13 +24,13 @@ _MASK: Final = 0xFFFF_FFFF
 
 
 @dataclass(frozen=True)
-class OfBytes(Action):
+class ByteAction(Action):
     """A change of the bytes of a response. `copies` is how often they are written in addition."""
 
     usual_point = WITHIN_ANSWER
     copies: ClassVar[int] = 0
 
-    def act(self, on: Acting) -> Waits:
+    def act(self, on: RequestAtPoint) -> Waits:
         on.change_bytes(self)
         return ()
 
@@ -38,7 +38,7 @@ class OfBytes(Action):
         """Return the frame to write in its place."""
         return frame
 
-    def write(self, frame: Frame, to: Writing) -> Waits:
+    def write(self, frame: Frame, to: WrittenResponse) -> Waits:
         """Write the frame. Only the last action of a fault is called."""
         to.write(frame, len(frame))
         return ()
@@ -52,7 +52,7 @@ def changed_by(actions: Sequence[ChangeOfBytes], frame: Frame) -> Frame:
 
 
 @dataclass(frozen=True)
-class Cut(OfBytes):
+class Cut(ByteAction):
     """Write so many bytes of the response, `then` close ("fin"), reset ("reset") or keep the connection open
     ("stay")."""
 
@@ -69,7 +69,7 @@ class Cut(OfBytes):
         if self.then not in (FIN, RESET, STAY):
             raise ValueError(f"'then' of 'cut' is 'fin', 'reset' or 'stay', not {reading.shown(self.then)}")
 
-    def write(self, frame: Frame, to: Writing) -> Waits:
+    def write(self, frame: Frame, to: WrittenResponse) -> Waits:
         end = self.bytes + (to.position_of_part(self.part) if self.part else 0)
         to.write(frame[:end], len(frame))
         to.end_with(self.then)
@@ -77,7 +77,7 @@ class Cut(OfBytes):
 
 
 @dataclass(frozen=True)
-class Drip(OfBytes):
+class Drip(ByteAction):
     """Write so many bytes at a time, every so many milliseconds, the first ones at once."""
 
     verb = "drip"
@@ -90,7 +90,7 @@ class Drip(OfBytes):
         reading.whole(self.bytes, "'bytes' of 'drip'", 1, _MOST_BYTES)
         reading.whole(self.every_ms, "'every_ms' of 'drip'", 1, MAX_MS)
 
-    def write(self, frame: Frame, to: Writing) -> Waits:
+    def write(self, frame: Frame, to: WrittenResponse) -> Waits:
         for start in range(0, len(frame), self.bytes):
             if to.is_closed:
                 return
@@ -100,7 +100,7 @@ class Drip(OfBytes):
 
 
 @dataclass(frozen=True)
-class Coalesce(OfBytes):
+class Coalesce(ByteAction):
     """Keep the response and write it together with the next ones of its connection, so many in all. It is written after
     so many milliseconds at the latest. The connection's next requests are handled meanwhile."""
 
@@ -114,13 +114,13 @@ class Coalesce(OfBytes):
         reading.whole(self.answers, "'answers' of 'coalesce'", 2, 1_000_000)
         reading.whole(self.within_ms, "'within_ms' of 'coalesce'", 1, MAX_MS)
 
-    def act(self, on: Acting) -> Waits:
+    def act(self, on: RequestAtPoint) -> Waits:
         on.coalesce(self.answers, self.within_ms)
         return ()
 
 
 @dataclass(frozen=True)
-class WrongCorrelationId(OfBytes):
+class WrongCorrelationId(ByteAction):
     """Send a response with a wrong correlation id, off by so much."""
 
     verb = "wrong_correlation_id"
@@ -138,7 +138,7 @@ class WrongCorrelationId(OfBytes):
 
 
 @dataclass(frozen=True)
-class Duplicate(OfBytes):
+class Duplicate(ByteAction):
     """Write the response twice."""
 
     verb = "duplicate"
@@ -146,7 +146,7 @@ class Duplicate(OfBytes):
 
 
 @dataclass(frozen=True)
-class Oversize(OfBytes):
+class Oversize(ByteAction):
     """Claim this length of the response."""
 
     verb = "oversize"
@@ -161,11 +161,11 @@ class Oversize(OfBytes):
 
 
 @dataclass(frozen=True)
-class CorruptBatch(OfBytes):
+class CorruptBatch(ByteAction):
     """Flip a bit in the records of the parts of a Fetch that match: their checksum is wrong."""
 
     verb = "corrupt_batch"
 
-    def act(self, on: Acting) -> Waits:
+    def act(self, on: RequestAtPoint) -> Waits:
         on.corrupt_batches()
         return ()

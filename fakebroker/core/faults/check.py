@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from fakebroker.core.broker_registry import ids_in_words
-from fakebroker.core.faults.actions import Action, Error, MoveCoordinator, OfCluster, OfPartition
-from fakebroker.core.faults.byte_actions import CorruptBatch, OfBytes
+from fakebroker.core.faults.actions import Action, ClusterAction, Error, MoveCoordinator, PartitionAction
+from fakebroker.core.faults.byte_actions import ByteAction, CorruptBatch
 from fakebroker.core.faults.points import (
     AFTER_ANSWER,
     AFTER_APPEND,
@@ -35,7 +35,7 @@ _WITH_ANSWER: Final = (*AFTER_WORK, WITHIN_ANSWER, AFTER_ANSWER)
 
 def usual_point(when: When, do: Sequence[Action]) -> str:
     """Return the default point of these actions, which is that of the first kind found: bytes, errors, the others."""
-    if any(isinstance(action, OfBytes) for action in do):
+    if any(isinstance(action, ByteAction) for action in do):
         return WITHIN_ANSWER
     for action in do:
         if isinstance(action, Error):
@@ -87,7 +87,7 @@ def check_brokers(when: When, do: Sequence[Action], broker_ids: Sequence[int]) -
     named += [
         (f"{action.verb!r} can never act", action.broker)
         for action in do
-        if isinstance(action, OfCluster) and action.broker is not None
+        if isinstance(action, ClusterAction) and action.broker is not None
     ]
     for problem, broker_id in named:
         if broker_id not in broker_ids:
@@ -140,7 +140,7 @@ def _has_all(errors: Errors, when: When) -> bool:
 
 def _check_action(action: Action, when: When) -> None:
     verb, at = action.verb, when.at
-    if isinstance(action, OfBytes):
+    if isinstance(action, ByteAction):
         if at != WITHIN_ANSWER:
             raise ValueError(f"{verb!r} changes the bytes of a response: use at='within_answer', not {at!r}")
         if isinstance(action, CorruptBatch) and when.api != ("Fetch",):
@@ -160,7 +160,7 @@ def _check_action(action: Action, when: When) -> None:
 
 
 def _check_target(action: Action, when: When) -> None:
-    if isinstance(action, OfPartition) and action.topic is None:
+    if isinstance(action, PartitionAction) and action.topic is None:
         apis = [table()[name] for name in when.api] if when.api else table().values()
         if when.at in (CONNECT, REQUEST_READ) or not any({"topic", "partition"} <= set(r.selectors) for r in apis):
             raise ValueError(f"{action.verb!r} has no partition here: give its 'topic' and 'partition'")

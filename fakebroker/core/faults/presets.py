@@ -41,7 +41,7 @@ class Preset:
 
 
 @dataclass(frozen=True)
-class Partition(Preset):
+class NetworkPartition(Preset):
     """A network partition: the brokers `a` and the brokers `b` do not reach each other. The controller is reached by
     "both", or by those of one side alone. That side may be empty: then the others lose the controller, and nothing
     else."""
@@ -71,7 +71,7 @@ class Partition(Preset):
 
 
 @dataclass(frozen=True)
-class _OfBroker(Preset):
+class _BrokerPreset(Preset):
     broker: int
 
     def __post_init__(self) -> None:
@@ -79,7 +79,7 @@ class _OfBroker(Preset):
 
 
 @dataclass(frozen=True)
-class GcPause(_OfBroker):
+class GcPause(_BrokerPreset):
     """The broker is paused for so long."""
 
     name = "gc_pause"
@@ -91,14 +91,14 @@ class GcPause(_OfBroker):
 
 
 @dataclass(frozen=True)
-class FullDisk(_OfBroker):
+class FullDisk(_BrokerPreset):
     """The broker's disk is full, with all of its log directories."""
 
     name = "full_disk"
 
 
 @dataclass(frozen=True)
-class SlowDisk(_OfBroker):
+class SlowDisk(_BrokerPreset):
     """Each write to the broker's disk takes so long."""
 
     name = "slow_disk"
@@ -110,7 +110,7 @@ class SlowDisk(_OfBroker):
 
 
 @dataclass(frozen=True)
-class UncleanShutdown(_OfBroker):
+class UncleanShutdown(_BrokerPreset):
     """The broker's process crashes, and is started again at once."""
 
     name = "unclean_shutdown"
@@ -129,7 +129,7 @@ class RollingRestart(Preset):
 
 
 PRESETS: Final[dict[str, type[Preset]]] = {
-    preset.name: preset for preset in (Partition, GcPause, FullDisk, SlowDisk, UncleanShutdown, RollingRestart)
+    preset.name: preset for preset in (NetworkPartition, GcPause, FullDisk, SlowDisk, UncleanShutdown, RollingRestart)
 }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 
-class Seen(NamedTuple):
+class SeenRequest(NamedTuple):
     """A request. `request` is kio's message of that version: `seen.request.topic_data[0].name`. It is None before the
     body is read."""
 

@@ -79,7 +79,7 @@ class When:
     topic, topic_id, partition, group, member, transactional_id, resource
                       the part of the request. A resource is one with configs: its name, or "topic:name"
     acks              of a Produce: -1, 0 or 1
-    predicate         called last, with a view of the request (`Seen`); returns True if it matches
+    predicate         called last, with a view of the request (`SeenRequest`); returns True if it matches
     at                the point, one of POINTS; "" means the default point of the actions
     from_ms, until_ms on the broker's clock, milliseconds since the cluster started; until_ms is the first that is not
                       included, -1 for none

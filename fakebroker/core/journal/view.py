@@ -64,9 +64,9 @@ class ProduceView(Sequence[ProducedPartition]):
         count=0 fails if the topic is probably misspelt: it never existed, and another name is almost the same. Raise
         ValueError for an error that Kafka does not have. A response counts although its client had gone.
         """
-        return finish(self.expect_in_slices(Answered.read(error, within_ms), count))
+        return finish(self.expect_in_slices(ExpectedResponse.read(error, within_ms), count))
 
-    def expect_in_slices(self, answered: Answered, count: int | None) -> Slices[ProduceView]:
+    def expect_in_slices(self, answered: ExpectedResponse, count: int | None) -> Slices[ProduceView]:
         require(WHOLE_NUMBER_OR_NONE, count=count)
         require_at_least(0, count=count)
         matching: list[ProducedPartition] = []
@@ -117,14 +117,14 @@ class ProduceView(Sequence[ProducedPartition]):
         return ["the journal has Produce requests to", *(f"  {line}" for line in lines)]
 
 
-class Answered(NamedTuple):
+class ExpectedResponse(NamedTuple):
     """The expected response of a partition: this error, or any if None, within so many milliseconds."""
 
     error: str | None
     within_ms: int | None
 
     @classmethod
-    def read(cls, error: str | None, within_ms: int | None) -> Answered:
+    def read(cls, error: str | None, within_ms: int | None) -> ExpectedResponse:
         """Check the values. Raise ValueError for an error that Kafka does not have."""
         require(STRING_OR_NONE, error=error)
         require(WHOLE_NUMBER_OR_NONE, within_ms=within_ms)
@@ -151,10 +151,10 @@ def view_produce(
     events came before these. `topics` exist now."""
     produces = Produces()
     finish(produces.read(events))
-    return finish(view_in_slices(produces, Wanted(topic, partition, client_id), dropped, topics))
+    return finish(view_in_slices(produces, ProduceSelection(topic, partition, client_id), dropped, topics))
 
 
-class Wanted(NamedTuple):
+class ProduceSelection(NamedTuple):
     """A selection of Produce requests; None means all."""
 
     topic: str | None
@@ -177,7 +177,9 @@ class Wanted(NamedTuple):
         )
 
 
-def view_in_slices(produces: Produces, wanted: Wanted, dropped: int, topics: Iterable[str]) -> Slices[ProduceView]:
+def view_in_slices(
+    produces: Produces, wanted: ProduceSelection, dropped: int, topics: Iterable[str]
+) -> Slices[ProduceView]:
     """Return the result of `view_produce` for requests that were read. Requests read meanwhile are left out."""
     entries: list[ProducedPartition] = []
     others: list[ProducedPartition] = []
@@ -192,7 +194,7 @@ def view_in_slices(produces: Produces, wanted: Wanted, dropped: int, topics: Ite
 
 def view_of(
     produces: Produces,
-    wanted: Wanted,
+    wanted: ProduceSelection,
     dropped: int,
     topics: Iterable[str],
     entries: Sequence[ProducedPartition],

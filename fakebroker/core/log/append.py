@@ -17,7 +17,7 @@ from fakebroker.core.log.batch_validation import analyze_and_validate
 from fakebroker.core.log.log import Log, LoggedBatch
 from fakebroker.core.log.log_validator import NO_TIMESTAMP, LogValidator, with_largest_timestamp
 from fakebroker.core.log.plain_append import PlainRules, prepare_plain
-from fakebroker.core.log.producer_entry import BatchMetadata, ProducerBatch
+from fakebroker.core.log.producer_entry import BatchMetadata, ProducerFields
 from fakebroker.core.log.records.record_checks import MAX_RECORD_ERRORS
 from fakebroker.core.log.transactions.verification import NO_GUARD
 from fakebroker.protocol.error_code import ErrorCode
@@ -107,7 +107,7 @@ def place(
     first_offset = log.log_end_offset
     producer = None
     if header.producer_id >= 0:
-        producer = ProducerBatch(
+        producer = ProducerFields(
             header.producer_id, header.producer_epoch, header.base_sequence, largest_ms, header.is_transactional
         )
     timestamp_ms = now_wall_ms if largest_ms == NO_TIMESTAMP else largest_ms

@@ -13,7 +13,7 @@ from __future__ import annotations
 from struct import Struct
 from typing import Final
 
-from fakebroker.core.log.producer_entry import ProducerBatch
+from fakebroker.core.log.producer_entry import ProducerFields
 from fakebroker.protocol.answers.pieces import Part
 from fakebroker.protocol.batch_layout import LOG_OVERHEAD, MAGIC_AT
 from timingwheel.mypyc import mypyc_attr
@@ -30,7 +30,7 @@ ENTRY_COST: Final = 9  # Of each further log.
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
-class Stored:
+class StoredBytes:
     """Bytes of a log that are out of memory."""
 
     __slots__ = ()
@@ -67,7 +67,7 @@ class LoggedBatch:
         leader_epoch: int,
         records: bytes,
         timestamp_ms: int = -1,
-        producer: ProducerBatch | None = None,
+        producer: ProducerFields | None = None,
     ) -> None:
         self.base_offset = base_offset
         self.last_offset = last_offset
@@ -78,7 +78,7 @@ class LoggedBatch:
         self.producer = producer
         self.position = -1
         self.holders = 0
-        self.stored: Stored | None = None
+        self.stored: StoredBytes | None = None
 
     @property
     def size_in_bytes(self) -> int:
@@ -124,7 +124,7 @@ class LoggedBatch:
             parts.append(self._records[start:end])
         return parts
 
-    def move_to(self, stored: Stored) -> None:
+    def move_to(self, stored: StoredBytes) -> None:
         """Drop the bytes from memory: from now on they are in `stored`."""
         self.stored = stored
         self._records = b""

@@ -18,7 +18,7 @@ from librt.strings import read_i16_be, read_i32_be, read_i64_be
 
 from fakebroker.core.config.topic_config import TopicConfig
 from fakebroker.core.log.log import LoggedBatch
-from fakebroker.core.log.producer_entry import ProducerBatch
+from fakebroker.core.log.producer_entry import ProducerFields
 from fakebroker.protocol.batch_layout import (
     BASE_OFFSET_AT,
     BASE_SEQUENCE_AT,
@@ -99,7 +99,7 @@ def prepare_plain(
         return None
     producer = None
     if producer_id >= 0:
-        producer = ProducerBatch(
+        producer = ProducerFields(
             producer_id,
             read_i16_be(records, PRODUCER_EPOCH_AT),
             base_sequence,

@@ -30,7 +30,7 @@ def increment_sequence(sequence: int, increment: int) -> int:
 
 @mypyc_attr(acyclic=True)
 @final
-class ProducerBatch:
+class ProducerFields:
     """The producer fields of a batch of an idempotent producer. Its largest timestamp is the one in the log. `marker`
     is the transaction marker, if it is one."""
 

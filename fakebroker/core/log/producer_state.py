@@ -26,7 +26,7 @@ from fakebroker.core.log.producer_entry import (
     NO_TRANSACTION,
     NUM_BATCHES_TO_RETAIN,
     BatchMetadata,
-    ProducerBatch,
+    ProducerFields,
     ProducerStateEntry,
     increment_sequence,
 )
@@ -59,7 +59,7 @@ class ProducerStateManager:
     def last_entry(self, producer_id: int) -> ProducerStateEntry | None:
         return self._entries.get(producer_id)
 
-    def find_duplicate_batch(self, batch: ProducerBatch, last_offset_delta: int) -> BatchMetadata | None:
+    def find_duplicate_batch(self, batch: ProducerFields, last_offset_delta: int) -> BatchMetadata | None:
         """Return the cached batch with the same epoch and the same sequences, if there is one."""
         entry = self._entries.get(batch.producer_id)
         if entry is None or entry.producer_epoch != batch.producer_epoch:
@@ -73,7 +73,7 @@ class ProducerStateManager:
 
     def check(
         self,
-        batch: ProducerBatch,
+        batch: ProducerFields,
         offset: int,
         topic_partition: TopicPartition,
         guard: int = NO_GUARD,
@@ -106,7 +106,7 @@ class ProducerStateManager:
                 f"{topic_partition}",
             )
 
-    def _check_verified_sequence(self, batch: ProducerBatch, entry: ProducerStateEntry | None, place: str) -> None:
+    def _check_verified_sequence(self, batch: ProducerFields, entry: ProducerStateEntry | None, place: str) -> None:
         verification = self._verifications.get(batch.producer_id)
         if verification is None:
             return
@@ -186,7 +186,7 @@ class ProducerStateManager:
                 f"{entry.coordinator_epoch} (current)",
             )
 
-    def update(self, batch: ProducerBatch, first_offset: int, last_offset: int) -> None:
+    def update(self, batch: ProducerFields, first_offset: int, last_offset: int) -> None:
         """Record a batch of the log."""
         producer_id, timestamp_ms, marker = batch.producer_id, batch.max_timestamp_ms, batch.marker
         entry = self._entries.get(producer_id)

@@ -17,8 +17,8 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from typing import Final, final
 
-from fakebroker.core.log.batch import HEAD_SIZE, LoggedBatch, Stored
-from fakebroker.core.log.producer_entry import ProducerBatch
+from fakebroker.core.log.batch import HEAD_SIZE, LoggedBatch, StoredBytes
+from fakebroker.core.log.producer_entry import ProducerFields
 from fakebroker.core.log.store import Extent, Store
 from fakebroker.protocol.answers.pieces import Part, Piece
 from fakebroker.protocol.batch_layout import (
@@ -39,7 +39,7 @@ _ENTRY_COST: Final = 24
 
 
 @final
-class Segment(Stored):
+class Segment(StoredBytes):
     """The batches from `base_offset` to before `end_offset`, from `position` of the log on. `timestamp_ms` is the
     largest of their timestamps, `epochs` each leader epoch with its first offset in here. `holders` is the number of
     logs that have it, `cost` its memory in bytes."""
@@ -167,7 +167,7 @@ class Segment(Stored):
             if attributes & CONTROL_FLAG:
                 marker = decode_marker(self.read(position, length + LOG_OVERHEAD))
             is_transactional = attributes & TRANSACTIONAL_FLAG != 0
-            producer = ProducerBatch(
+            producer = ProducerFields(
                 producer_id, producer_epoch, base_sequence, max_timestamp_ms, is_transactional, marker
             )
         timestamp_ms = self.timestamp_ms if max_timestamp_ms == -1 else max_timestamp_ms

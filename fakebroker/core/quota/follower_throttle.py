@@ -22,7 +22,7 @@ from fakebroker.core.config.topic_config import TopicConfig
 from fakebroker.core.quota.replication import ReplicationQuotaManager, ReplicationQuotas
 
 
-class Standing(NamedTuple):
+class FollowerProgress(NamedTuple):
     """The state of a replica: True if it is in the ISR, and True if it has all below the high watermark."""
 
     is_in_sync: bool
@@ -44,7 +44,7 @@ class FollowerThrottle:
         """The limit of one fetch, which a larger batch may exceed."""
         return self._quotas.of(self._broker_id).fetch_max_bytes
 
-    def next_fetch_ms(self, config: TopicConfig, leader_id: int, standing: Standing, now_ms: int) -> int | None:
+    def next_fetch_ms(self, config: TopicConfig, leader_id: int, standing: FollowerProgress, now_ms: int) -> int | None:
         """Return the time of the next fetch, now or later; None if no quota limits it, so it may copy all at once."""
         next_ms: int | None = None
         for quota, counts in (

@@ -15,7 +15,7 @@ from fakebroker.core.log.memory import PartitionMemory
 from fakebroker.core.replication.replica import Replica
 
 
-class Assignment:
+class ReplicaAssignment:
     """The replicas of one partition, by broker id. `on_isr_change`, if set, is called after the ISR changed within a
     leadership: a reassignment waits for that.
 

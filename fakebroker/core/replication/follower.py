@@ -28,7 +28,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from fakebroker.core.clock import Now
-from fakebroker.core.quota.follower_throttle import FollowerThrottle, Standing, is_throttled
+from fakebroker.core.quota.follower_throttle import FollowerProgress, FollowerThrottle, is_throttled
 from fakebroker.core.quota.replication import ReplicationQuotas
 from fakebroker.core.replication.behaviour import EXTERNAL, FIRST_COMMAND, FROZEN, INSTANT, Behaviour
 from fakebroker.core.replication.isr import update_follower_fetch_state
@@ -282,7 +282,7 @@ class Follower:
         partition, log, now_ms = self.partition, self._replica.log, now.mono_ms
         start, end_offset = log.log_end_offset, up_to
         if start < up_to:
-            standing = Standing(self._replica.is_in_sync, start >= partition.high_watermark)
+            standing = FollowerProgress(self._replica.is_in_sync, start >= partition.high_watermark)
             next_ms = self._throttle.next_fetch_ms(partition.config, partition.leader_id, standing, now_ms)
             if next_ms is not None:
                 end_offset = self._end_of_fetch(start, up_to) if next_ms == now_ms else start

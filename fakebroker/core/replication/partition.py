@@ -35,7 +35,7 @@ from fakebroker.core.log.transactions.points import tell_stable_offset, tell_tra
 from fakebroker.core.log.transactions.verification import NO_GUARD
 from fakebroker.core.probe import Probe
 from fakebroker.core.replication.append_info import LeaderHwChange, LogAppendInfo
-from fakebroker.core.replication.assignment import Assignment
+from fakebroker.core.replication.assignment import ReplicaAssignment
 from fakebroker.core.replication.replica import Replica
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
@@ -47,7 +47,7 @@ NO_LEADER: Final = -1
 
 
 @final
-class Partition(Assignment):
+class Partition(ReplicaAssignment):
     """State of one partition. While `leader_id` is NO_LEADER, the leader's log and high watermark must not be read."""
 
     def __init__(

@@ -15,7 +15,14 @@ from collections.abc import Callable
 from typing import Final, final
 
 from fakebroker.core.clock import Now
-from fakebroker.core.transactions.ending import NOBODY, Answered, End, ProducerIdAndEpoch, decision, prepare_end
+from fakebroker.core.transactions.ending import (
+    NOBODY,
+    End,
+    ProducerIdAndEpoch,
+    TransactionUnchanged,
+    decision,
+    prepare_end,
+)
 from fakebroker.core.transactions.marker_sender import MarkerSender
 from fakebroker.core.transactions.metadata import (
     EPOCH_BUMP,
@@ -24,7 +31,7 @@ from fakebroker.core.transactions.metadata import (
     TransactionMetadata,
     TransitMetadata,
 )
-from fakebroker.core.transactions.state_manager import Found, TransactionStateManager
+from fakebroker.core.transactions.state_manager import CoordinatorEpochAndTxnMetadata, TransactionStateManager
 from fakebroker.core.transactions.states import ONGOING, PREPARE_ABORT, PREPARE_COMMIT, PREPARE_EPOCH_FENCE
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
@@ -70,7 +77,7 @@ class TransactionCoordinator:
         retry. `expected` is its present id and epoch, if it goes on (KIP-360)."""
         try:
             cached, transit = self._prepare_init(transactional_id, timeout_ms, expected)
-        except (KafkaError, Answered) as answer:
+        except (KafkaError, TransactionUnchanged) as answer:
             self._refused(answer.code, transactional_id, expected or NOBODY, "InitProducerId")
             then(answer.code, NOBODY)
             return
@@ -98,11 +105,11 @@ class TransactionCoordinator:
 
     def _prepare_init(
         self, transactional_id: str, timeout_ms: int, expected: ProducerIdAndEpoch | None
-    ) -> tuple[Found, TransitMetadata]:
+    ) -> tuple[CoordinatorEpochAndTxnMetadata, TransitMetadata]:
         if not transactional_id:
-            raise Answered(ErrorCode.invalid_request)
+            raise TransactionUnchanged(ErrorCode.invalid_request)
         if not 0 < timeout_ms <= self._max_timeout_ms():
-            raise Answered(ErrorCode.invalid_transaction_timeout)
+            raise TransactionUnchanged(ErrorCode.invalid_transaction_timeout)
         now_ms = self._now().wall_ms
         cached = self.states.find(transactional_id)
         if cached is None:
@@ -112,11 +119,11 @@ class TransactionCoordinator:
             )
         transaction, now = cached.transaction, cached.transaction.now
         if transaction.pending_state is not None:
-            raise Answered(ErrorCode.concurrent_transactions)
+            raise TransactionUnchanged(ErrorCode.concurrent_transactions)
         if expected is not None and not _may_go_on(now, expected):
-            raise Answered(ErrorCode.producer_fenced)
+            raise TransactionUnchanged(ErrorCode.producer_fenced)
         if now.state in _DECIDED:
-            raise Answered(ErrorCode.concurrent_transactions)
+            raise TransactionUnchanged(ErrorCode.concurrent_transactions)
         if now.state is ONGOING:
             return cached, transaction.prepare_fence_producer_epoch()
         expected_epoch = None if expected is None else expected.producer_epoch
@@ -143,10 +150,10 @@ class TransactionCoordinator:
             cached = self._found_of(transactional_id, producer, waits_for_change=True)
             transaction, now = cached.transaction, cached.transaction.now
             if now.state in _DECIDED:
-                raise Answered(ErrorCode.concurrent_transactions)
+                raise TransactionUnchanged(ErrorCode.concurrent_transactions)
             if now.state is ONGOING and partitions <= now.partitions:
-                raise Answered(_NO_ERROR)
-        except (KafkaError, Answered) as answer:
+                raise TransactionUnchanged(_NO_ERROR)
+        except (KafkaError, TransactionUnchanged) as answer:
             self._refused(answer.code, transactional_id, producer, api)
             then(answer.code)
             return
@@ -160,8 +167,8 @@ class TransactionCoordinator:
         try:
             cached = self._found_of(transactional_id, producer)
             if cached.transaction.now.state in _DECIDED:
-                raise Answered(ErrorCode.concurrent_transactions)
-        except (KafkaError, Answered) as answer:
+                raise TransactionUnchanged(ErrorCode.concurrent_transactions)
+        except (KafkaError, TransactionUnchanged) as answer:
             self._refused(answer.code, transactional_id, producer, "AddPartitionsToTxn")
             return dict.fromkeys(partitions, answer.code)
         added = cached.transaction.now.partitions
@@ -169,17 +176,19 @@ class TransactionCoordinator:
             partition: _NO_ERROR if partition in added else ErrorCode.transaction_abortable for partition in partitions
         }
 
-    def _found_of(self, transactional_id: str, producer: ProducerIdAndEpoch, waits_for_change: bool = False) -> Found:
+    def _found_of(
+        self, transactional_id: str, producer: ProducerIdAndEpoch, waits_for_change: bool = False
+    ) -> CoordinatorEpochAndTxnMetadata:
         """Return a valid producer's transaction. `waits_for_change`: refuse a pending change before any fencing."""
         if not transactional_id:
-            raise Answered(ErrorCode.invalid_request)
+            raise TransactionUnchanged(ErrorCode.invalid_request)
         cached = self.states.find(transactional_id)
         if cached is not None and waits_for_change and cached.transaction.pending_state is not None:
-            raise Answered(ErrorCode.concurrent_transactions)
+            raise TransactionUnchanged(ErrorCode.concurrent_transactions)
         if cached is None or cached.transaction.now.producer_id != producer.producer_id:
-            raise Answered(ErrorCode.invalid_producer_id_mapping)
+            raise TransactionUnchanged(ErrorCode.invalid_producer_id_mapping)
         if cached.transaction.now.producer_epoch != producer.producer_epoch:
-            raise Answered(ErrorCode.producer_fenced)
+            raise TransactionUnchanged(ErrorCode.producer_fenced)
         return cached
 
     # EndTxn.
@@ -208,15 +217,15 @@ class TransactionCoordinator:
         transaction: TransactionMetadata | None = None
         try:
             if not transactional_id:
-                raise Answered(ErrorCode.invalid_request)
+                raise TransactionUnchanged(ErrorCode.invalid_request)
             cached = self.states.find(transactional_id)
             if cached is None:
-                raise Answered(ErrorCode.invalid_producer_id_mapping)
+                raise TransactionUnchanged(ErrorCode.invalid_producer_id_mapping)
             transaction = cached.transaction
             is_fence = transaction.pending_state is PREPARE_EPOCH_FENCE
             end = End(producer, result, transaction_version, is_from_client, self._now().wall_ms)
             transit = prepare_end(transaction, end, self._generate_producer_id)
-        except (KafkaError, Answered) as answer:
+        except (KafkaError, TransactionUnchanged) as answer:
             self._refused(answer.code, transactional_id, producer, reason)
             given = NOBODY
             if answer.code is _NO_ERROR and transaction is not None:
@@ -252,18 +261,18 @@ class TransactionCoordinator:
             cached = self.states.find(transactional_id)
             assert cached is not None
             if cached.coordinator_epoch != coordinator_epoch:
-                raise Answered(ErrorCode.not_coordinator)
+                raise TransactionUnchanged(ErrorCode.not_coordinator)
             transaction, now = cached.transaction, cached.transaction.now
             if now.producer_id != producer.producer_id:
-                raise Answered(ErrorCode.invalid_producer_id_mapping)
+                raise TransactionUnchanged(ErrorCode.invalid_producer_id_mapping)
             bumped = now.transaction_version >= EPOCH_BUMP and now.producer_epoch == producer.producer_epoch + 1
             if now.producer_epoch != producer.producer_epoch and not bumped:
-                raise Answered(ErrorCode.producer_fenced)
+                raise TransactionUnchanged(ErrorCode.producer_fenced)
             if transaction.pending_state is not None:
-                raise Answered(ErrorCode.concurrent_transactions)
+                raise TransactionUnchanged(ErrorCode.concurrent_transactions)
             if now.state is not decision(result):
-                raise Answered(ErrorCode.invalid_txn_state)
-        except (KafkaError, Answered) as answer:
+                raise TransactionUnchanged(ErrorCode.invalid_txn_state)
+        except (KafkaError, TransactionUnchanged) as answer:
             then(answer.code, NOBODY)
             return
         complete = transaction.prepare_complete(self._now().wall_ms)
@@ -307,7 +316,7 @@ class TransactionCoordinator:
             "the producer was fenced",
         )
 
-    def go_on_with(self, decided: list[Found]) -> Slices[None]:
+    def go_on_with(self, decided: list[CoordinatorEpochAndTxnMetadata]) -> Slices[None]:
         """Send the markers of decided transactions, one at a time, after their partition was loaded."""
         for epoch, transaction in decided:
             if self.states.is_current(epoch, transaction):

@@ -37,7 +37,7 @@ class ProducerIdAndEpoch(NamedTuple):
 NOBODY: Final = ProducerIdAndEpoch()
 
 
-class Answered(Exception):
+class TransactionUnchanged(Exception):
     """The request gets this error code without a change of the transaction."""
 
     def __init__(self, code: ErrorCode) -> None:
@@ -68,7 +68,7 @@ def decision(result: int) -> TransactionState:
 
 
 def prepare_end(transaction: TransactionMetadata, end: End, generate_producer_id: Callable[[], int]) -> TransitMetadata:
-    """Return the prepared decision. Raise Answered."""
+    """Return the prepared decision. Raise TransactionUnchanged."""
     if end.transaction_version >= EPOCH_BUMP:
         return _prepare_v2(transaction, end, generate_producer_id)
     return _prepare_v1(transaction, end)
@@ -77,20 +77,20 @@ def prepare_end(transaction: TransactionMetadata, end: End, generate_producer_id
 def _prepare_v1(transaction: TransactionMetadata, end: End) -> TransitMetadata:
     now, (producer_id, epoch) = transaction.now, end.producer
     if now.producer_id != producer_id:
-        raise Answered(ErrorCode.invalid_producer_id_mapping)
+        raise TransactionUnchanged(ErrorCode.invalid_producer_id_mapping)
     if epoch < now.producer_epoch or (end.is_from_client and epoch != now.producer_epoch):
-        raise Answered(ErrorCode.producer_fenced)
+        raise TransactionUnchanged(ErrorCode.producer_fenced)
     if transaction.pending_state not in (None, PREPARE_EPOCH_FENCE):
-        raise Answered(ErrorCode.concurrent_transactions)
+        raise TransactionUnchanged(ErrorCode.concurrent_transactions)
     if now.state is ONGOING:
         if end.result == ABORT and transaction.pending_state is PREPARE_EPOCH_FENCE:
             transaction.fence(epoch)
         return transaction.prepare_abort_or_commit(decision(end.result), 0, NONE, end.now_ms)
     if now.state is _complete(end.result):
-        raise Answered(ErrorCode.none)
+        raise TransactionUnchanged(ErrorCode.none)
     if now.state is decision(end.result):
-        raise Answered(ErrorCode.concurrent_transactions)
-    raise Answered(ErrorCode.invalid_txn_state)
+        raise TransactionUnchanged(ErrorCode.concurrent_transactions)
+    raise TransactionUnchanged(ErrorCode.invalid_txn_state)
 
 
 def _prepare_v2(transaction: TransactionMetadata, end: End, generate_producer_id: Callable[[], int]) -> TransitMetadata:
@@ -102,18 +102,18 @@ def _prepare_v2(transaction: TransactionMetadata, end: End, generate_producer_id
     )
     is_again = has_next_id or (not is_fence and now.producer_epoch == epoch + 1)
     if transaction.pending_state is not None and not is_fence:
-        raise Answered(ErrorCode.concurrent_transactions)
+        raise TransactionUnchanged(ErrorCode.concurrent_transactions)
     if now.producer_id != producer_id and not has_next_id:
-        raise Answered(ErrorCode.invalid_producer_id_mapping)
+        raise TransactionUnchanged(ErrorCode.invalid_producer_id_mapping)
     if not _has_valid_epoch(now, end, is_fence, is_again, has_next_id):
-        raise Answered(ErrorCode.producer_fenced)
+        raise TransactionUnchanged(ErrorCode.producer_fenced)
     if state in _DECIDED:
         is_known = state is decision(end.result)
-        raise Answered(ErrorCode.concurrent_transactions if is_known else ErrorCode.invalid_txn_state)
+        raise TransactionUnchanged(ErrorCode.concurrent_transactions if is_known else ErrorCode.invalid_txn_state)
     if state in _COMPLETE and is_again:
-        raise Answered(ErrorCode.none if state is _complete(end.result) else ErrorCode.invalid_txn_state)
+        raise TransactionUnchanged(ErrorCode.none if state is _complete(end.result) else ErrorCode.invalid_txn_state)
     if state is not ONGOING and end.result == COMMIT:
-        raise Answered(ErrorCode.invalid_txn_state)  # no transaction to commit
+        raise TransactionUnchanged(ErrorCode.invalid_txn_state)  # no transaction to commit
     next_producer_id = generate_producer_id() if transaction.is_epoch_exhausted else NONE
     if is_fence and end.result == ABORT:
         transaction.pending_state = None

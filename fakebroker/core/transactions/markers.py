@@ -13,7 +13,7 @@ from typing import Final, NamedTuple, final
 
 from fakebroker.core.clock import Now
 from fakebroker.core.log.batch import LoggedBatch
-from fakebroker.core.log.producer_entry import NO_SEQUENCE, ProducerBatch
+from fakebroker.core.log.producer_entry import NO_SEQUENCE, ProducerFields
 from fakebroker.core.replication.append_info import LogAppendInfo
 from fakebroker.core.replication.delayed_produce import ProduceCallback, ProducePartitionStatus
 from fakebroker.core.replication.partition import Partition
@@ -57,7 +57,7 @@ def append_mark(partition: Partition, mark: Mark, now: Now, required_acks: int =
     producer_id, epoch, marker, version = mark.producer_id, mark.producer_epoch, mark.marker, mark.transaction_version
     log.producer_state.check_marker(producer_id, epoch, marker, offset, partition.topic_partition, version)
     records = encode_marker(marker, producer_id, epoch, wall_ms)
-    producer = ProducerBatch(producer_id, epoch, NO_SEQUENCE, wall_ms, True, marker)
+    producer = ProducerFields(producer_id, epoch, NO_SEQUENCE, wall_ms, True, marker)
     batch = LoggedBatch(offset, offset, partition.leader_epoch, records, wall_ms, producer)
     return partition.append_prepared(log, (batch, -1), records, now)
 
@@ -67,7 +67,7 @@ def append_in_transaction(partition: Partition, data: bytes, count: int, produce
     KafkaError."""
     log, wall_ms = partition.leader_log, now.wall_ms
     offset, (producer_id, epoch, guard) = log.log_end_offset, producer
-    said = ProducerBatch(producer_id, epoch, NO_SEQUENCE, wall_ms, True)
+    said = ProducerFields(producer_id, epoch, NO_SEQUENCE, wall_ms, True)
     log.producer_state.check(said, offset, partition.topic_partition, guard, by_client=False)
     batch = LoggedBatch(offset, offset + count - 1, partition.leader_epoch, data, wall_ms, said)
     return partition.append_prepared(log, (batch, -1), data, now)

@@ -27,7 +27,7 @@ from fakebroker.core.replication.replica_manager import ReplicaManager
 from fakebroker.core.transactions.add_partitions_manager import AddPartitionsToTxnManager, Answered, Question
 from fakebroker.core.transactions.coordinator import TransactionCoordinator
 from fakebroker.core.transactions.ending import ProducerIdAndEpoch
-from fakebroker.core.transactions.hearing import Hearing
+from fakebroker.core.transactions.inter_broker_requests import InterBrokerRequests
 from fakebroker.core.transactions.mark_writer import CompleteOffsets, MarkWriter
 from fakebroker.core.transactions.marker_sender import MarkerSender, TxnMarkerEntry
 from fakebroker.core.transactions.metadata import EPOCH_BUMP
@@ -44,7 +44,7 @@ _TIMERS: Final = 3  # of a broker's deadlines, behind the purgatories and the gr
 _AGAIN_MS: Final = 20  # until a marker that could not be sent is sent again
 
 
-class _Later(TimerTask):
+class _DelayedCall(TimerTask):
     """A delayed call."""
 
     __slots__ = ("_call",)
@@ -83,7 +83,7 @@ class TransactionService:
         self._peer = peer
         self.replicas = replicas
         self._is_closed = False
-        self._hearing = Hearing()
+        self._hearing = InterBrokerRequests()
         self._questions = AddPartitionsToTxnManager(
             self._ask, self._in, lambda: self._configs.current.request_timeout_ms
         )
@@ -214,7 +214,7 @@ class TransactionService:
         self._hearing.answer_all(ErrorCode.network_exception)
 
     def _in(self, delay_ms: int, call: Callable[[], None]) -> None:
-        self._timers.timer.add(_Later(delay_ms, call), self._clock.now.mono_ms)
+        self._timers.timer.add(_DelayedCall(delay_ms, call), self._clock.now.mono_ms)
 
     # Requests to other brokers.
 

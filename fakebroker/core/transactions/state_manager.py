@@ -53,14 +53,14 @@ _APPEND_ERRORS: Final = {
 Then = Callable[[ErrorCode], None]
 
 
-class Found(NamedTuple):
+class CoordinatorEpochAndTxnMetadata(NamedTuple):
     """A transaction, and the coordinator epoch in which it was found."""
 
     coordinator_epoch: int
     transaction: TransactionMetadata
 
 
-class _Coordinated:
+class _TxnMetadataCacheEntry:
     """One partition: the transactions by their ids, once they are loaded."""
 
     __slots__ = ("epoch", "is_loading", "transactions")
@@ -68,7 +68,7 @@ class _Coordinated:
     def __init__(self, epoch: int) -> None:
         self.epoch = epoch
         self.is_loading = True
-        self.transactions: dict[str, Found] = {}
+        self.transactions: dict[str, CoordinatorEpochAndTxnMetadata] = {}
 
 
 @final
@@ -119,7 +119,7 @@ class TransactionStateManager:
         self._num_partitions = num_partitions
         self._log_version = log_version
         self._now = now
-        self._partitions: dict[int, _Coordinated] = {}
+        self._partitions: dict[int, _TxnMetadataCacheEntry] = {}
         self._known: dict[str, int] = {}  # partitions by id: a transaction needs its partition ten times
         self._known_count = 0
         self.time_outs = TimeOuts(self._is_current)
@@ -137,16 +137,18 @@ class TransactionStateManager:
 
     # Elections.
 
-    def load(self, index: int, epoch: int) -> Slices[list[Found]]:
+    def load(self, index: int, epoch: int) -> Slices[list[CoordinatorEpochAndTxnMetadata]]:
         """Read the log of a partition that this broker now leads, in slices. Return the decided transactions that are
         not complete."""
-        loaded = self._partitions[index] = _Coordinated(epoch)
+        loaded = self._partitions[index] = _TxnMetadataCacheEntry(epoch)
         partition = self._find_partition(index)
-        decided: list[Found] = []
+        decided: list[CoordinatorEpochAndTxnMetadata] = []
         if partition is not None:
             read = yield from read_log(partition.leader_log)
             for number, transaction in enumerate(read, 1):
-                cached = loaded.transactions[transaction.transactional_id] = Found(epoch, transaction)
+                cached = loaded.transactions[transaction.transactional_id] = CoordinatorEpochAndTxnMetadata(
+                    epoch, transaction
+                )
                 state = transaction.now.state
                 if state is ONGOING:
                     self.time_outs.note(transaction)
@@ -172,15 +174,17 @@ class TransactionStateManager:
 
     # The state in memory.
 
-    def find(self, transactional_id: str) -> Found | None:
+    def find(self, transactional_id: str) -> CoordinatorEpochAndTxnMetadata | None:
         """Return the transaction of this id, or None. Raise COORDINATOR_LOAD_IN_PROGRESS, NOT_COORDINATOR."""
         return self._loaded(transactional_id).transactions.get(transactional_id)
 
-    def put_if_not_there(self, transaction: TransactionMetadata) -> Found:
+    def put_if_not_there(self, transaction: TransactionMetadata) -> CoordinatorEpochAndTxnMetadata:
         loaded = self._loaded(transaction.transactional_id)
-        return loaded.transactions.setdefault(transaction.transactional_id, Found(loaded.epoch, transaction))
+        return loaded.transactions.setdefault(
+            transaction.transactional_id, CoordinatorEpochAndTxnMetadata(loaded.epoch, transaction)
+        )
 
-    def _loaded(self, transactional_id: str) -> _Coordinated:
+    def _loaded(self, transactional_id: str) -> _TxnMetadataCacheEntry:
         loaded = self._partitions.get(self.partition_for(transactional_id))
         if loaded is None:
             raise KafkaError(ErrorCode.not_coordinator, "This is not the correct coordinator.")
@@ -198,7 +202,7 @@ class TransactionStateManager:
         loaded = self._partitions.get(self.partition_for(transaction.transactional_id))
         return loaded is not None and loaded.epoch == coordinator_epoch and self._is_current(transaction)
 
-    def all(self) -> Iterator[Found]:
+    def all(self) -> Iterator[CoordinatorEpochAndTxnMetadata]:
         """Yield all transactions, those of each partition as they are at its turn. Changes meanwhile do no harm."""
         for loaded in list(self._partitions.values()):
             yield from list(loaded.transactions.values())
@@ -290,13 +294,13 @@ class TransactionStateManager:
                 self._remove_all(index, loaded, expired)
                 yield
 
-    def _remove_all(self, index: int, loaded: _Coordinated, expired: list[TransactionMetadata]) -> None:
+    def _remove_all(self, index: int, loaded: _TxnMetadataCacheEntry, expired: list[TransactionMetadata]) -> None:
         partition = self._find_partition(index)
         if partition is not None and self._partitions.get(index) is loaded:
             self._remove(index, partition, loaded, expired)
 
     def _remove(
-        self, index: int, partition: Partition, loaded: _Coordinated, expired: list[TransactionMetadata]
+        self, index: int, partition: Partition, loaded: _TxnMetadataCacheEntry, expired: list[TransactionMetadata]
     ) -> None:
         dead = [(transaction, transaction.prepare_dead()) for transaction in expired]
         for transaction, transit in dead:

@@ -16,14 +16,14 @@ import struct
 from collections import deque
 from typing import Final
 
-from fakebroker.producer.client.effects import Connect, Disconnect, Effect, SendBytes
+from fakebroker.producer.client.effects import CloseConnection, Connect, Effect, SendBytes
 from fakebroker.producer.client.frames import ProduceBody, decode, encode
 from fakebroker.producer.client.idle_expiry import IdleExpiryManager
 from fakebroker.producer.journal.events import AnswerReceived, Connected, Connecting, Disconnected, RequestSent
-from fakebroker.producer.journal.probe import Probe
+from fakebroker.producer.journal.probe import ProducerProbe
 from fakebroker.producer.metadata_snapshot import Node
 from fakebroker.producer.network.client_request import ClientRequest
-from fakebroker.producer.network.selectable import Happened, Selectable
+from fakebroker.producer.network.selectable import PollResult, Selectable
 from fakebroker.producer.producer_config import ProducerConfig
 from fakebroker.protocol.errors import ProtocolError
 from fakebroker.protocol.messages import api_name
@@ -47,10 +47,10 @@ class Connections(Selectable):
         self._channels: dict[int, _Channel] = {}
         self._number_of: dict[int, int] = {}  # by node
         self._next = 0
-        self.probe: Probe | None = None
+        self.probe: ProducerProbe | None = None
         self._sent_ms: dict[int, int] = {}  # for the probe: when requests were sent, by correlation id
         self._effects: list[Effect] = []
-        self._happened = Happened()
+        self._happened = PollResult()
         self._later: list[tuple[int, object, int]] = []  # responses behind the first of a node
         self._lost_later: list[int] = []  # nodes that are reported as closed after these responses
 
@@ -76,7 +76,7 @@ class Connections(Selectable):
             happened.completed_receives = [one for one in happened.completed_receives if one[0] != node]
             happened.connected = [one for one in happened.connected if one != node]
             self._later = [one for one in self._later if one[0] != node]
-            self._effects.append(Disconnect(number))
+            self._effects.append(CloseConnection(number))
             if self.probe is not None:
                 self._tell_disconnected(self.probe, number, channel)
 
@@ -98,16 +98,16 @@ class Connections(Selectable):
         number = self._number_of.get(node)
         return number is not None and self._channels[number].is_connected
 
-    def take(self, now_ms: int) -> Happened:
+    def take(self, now_ms: int) -> PollResult:
         idle = self._idle.poll_expired(now_ms)
         if idle is not None:
             number = self._number_of[idle]
-            self._effects.append(Disconnect(number))
+            self._effects.append(CloseConnection(number))
             self._end(number, "idle")
         happened = self._happened
         if not self.has_more():
             return happened  # no events now or later
-        self._happened = Happened()
+        self._happened = PollResult()
         later, self._later = self._later, []
         for node, body, throttle_ms in later:
             self._answered(node, body, throttle_ms)
@@ -170,7 +170,7 @@ class Connections(Selectable):
                 request = channel.unanswered[0]
                 body, throttle_ms = decode(request, frame)
             except ProtocolError as error:
-                self._effects.append(Disconnect(number, str(error)))
+                self._effects.append(CloseConnection(number, str(error)))
                 return self.lost(number)
             channel.unanswered.popleft()
             if self.probe is not None:
@@ -207,7 +207,7 @@ class Connections(Selectable):
         self._idle.remove(channel.node)
         return channel
 
-    def _tell_sent(self, probe: Probe, number: int, request: ClientRequest) -> None:
+    def _tell_sent(self, probe: ProducerProbe, number: int, request: ClientRequest) -> None:
         if request.expects_response:
             self._sent_ms[request.correlation_id] = probe.now_ms
         if not probe.hears(RequestSent):
@@ -233,12 +233,12 @@ class Connections(Selectable):
             )
         )
 
-    def _tell_answered(self, probe: Probe, number: int, request: ClientRequest) -> None:
+    def _tell_answered(self, probe: ProducerProbe, number: int, request: ClientRequest) -> None:
         self._sent_ms.pop(request.correlation_id, None)
         if probe.hears(AnswerReceived):
             probe.tell(AnswerReceived(*probe.times, number, request.node, request.correlation_id))
 
-    def _tell_disconnected(self, probe: Probe, number: int, channel: _Channel, reason: str = "") -> None:
+    def _tell_disconnected(self, probe: ProducerProbe, number: int, channel: _Channel, reason: str = "") -> None:
         """Tell the end of a connection. Without a reason the producer closed it: the reason is in its requests."""
         correlation_ids = tuple(request.correlation_id for request in channel.unanswered)
         sent_ms = [self._sent_ms.pop(correlation_id, probe.now_ms) for correlation_id in correlation_ids]

@@ -27,7 +27,7 @@ class SendBytes:
         self.data = data
 
 
-class Disconnect(NamedTuple):
+class CloseConnection(NamedTuple):
     """Close the connection at once. It has no more events. `reason` names the broker's protocol error, if that is
     why."""
 
@@ -35,4 +35,4 @@ class Disconnect(NamedTuple):
     reason: str = ""
 
 
-Effect = Connect | SendBytes | Disconnect
+Effect = Connect | SendBytes | CloseConnection

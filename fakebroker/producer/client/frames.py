@@ -25,11 +25,11 @@ from fakebroker.producer.metadata.metadata_response import (
     TopicMetadata,
 )
 from fakebroker.producer.metadata_snapshot import NO_EPOCH, NO_LEADER, Node, PartitionInfo
-from fakebroker.producer.network.client_request import ApiVersionsResponse, ClientRequest, ExpectedBroker
+from fakebroker.producer.network.client_request import BrokerApiVersions, ClientRequest, ExpectedBroker
 from fakebroker.producer.network.node_api_versions import API_VERSIONS, METADATA, ApiVersion
 from fakebroker.producer.producer_batch import ProducerBatch
-from fakebroker.producer.sending.client import ProduceRequest, TransactionalRequest
-from fakebroker.producer.sending.response_errors import PartitionAnswer
+from fakebroker.producer.sending.client import ClientProduceRequest, TransactionalRequest
+from fakebroker.producer.sending.response_errors import PartitionResponse
 from fakebroker.producer.transactions.api_versions import NO_FEATURES_EPOCH
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import ProtocolError
@@ -57,7 +57,7 @@ class ProduceBody:
 
     __slots__ = ("request", "topic_ids")
 
-    def __init__(self, request: ProduceRequest, topic_ids: Mapping[str, str]) -> None:
+    def __init__(self, request: ClientProduceRequest, topic_ids: Mapping[str, str]) -> None:
         self.request = request
         self.topic_ids = topic_ids
 
@@ -70,7 +70,7 @@ class ProduceResponse:
     __slots__ = ("answers", "leaders", "nodes", "throttle_time_ms")
 
     def __init__(
-        self, answers: list[PartitionAnswer], leaders: list[PartitionInfo], nodes: list[Node], throttle_time_ms: int
+        self, answers: list[PartitionResponse], leaders: list[PartitionInfo], nodes: list[Node], throttle_time_ms: int
     ) -> None:
         self.answers = answers
         self.leaders = leaders
@@ -128,7 +128,7 @@ def decode(request: ClientRequest, frame: bytes) -> tuple[object, int]:
     return response, throttle_ms
 
 
-def _check_partitions(answers: Sequence[PartitionAnswer], request: ProduceRequest) -> None:
+def _check_partitions(answers: Sequence[PartitionResponse], request: ClientProduceRequest) -> None:
     """Check that each sent partition has exactly one result. Raises ProtocolError."""
     for answer in answers:
         if request.batches.get(answer.partition) is None:
@@ -173,7 +173,7 @@ def _produce(body: ProduceBody, generation: Generation) -> dict[str, Any]:
     }
 
 
-def _as_maps_have_them(request: ProduceRequest) -> list[ProducerBatch]:
+def _as_maps_have_them(request: ClientProduceRequest) -> list[ProducerBatch]:
     """Return the batches by topic and partition, in the order of Java's maps."""
     topics: HashMap[str, HashMap[int, ProducerBatch]] = HashMap(java_hash)
     for partition, batch in request.batches.items():
@@ -212,7 +212,7 @@ def _throttle_ms(answer: Any) -> int:
 
 
 @lru_cache(maxsize=_REMEMBERED)
-def _read_api_versions(version: int, body: bytes) -> ApiVersionsResponse:
+def _read_api_versions(version: int, body: bytes) -> BrokerApiVersions:
     try:
         _, answer = decode_response(API_VERSIONS, version, _NO_CORRELATION_ID + body)
     except ProtocolError:  # the broker does not know the version and uses 0
@@ -226,13 +226,13 @@ def _read_metadata(version: int, body: bytes) -> MetadataResponse:
     return _metadata_response(answer, version, _throttle_ms(answer))
 
 
-def _api_versions_response(answer: Any, throttle_ms: int) -> ApiVersionsResponse:
+def _api_versions_response(answer: Any, throttle_ms: int) -> BrokerApiVersions:
     ranges = [ApiVersion(int(one.api_key), int(one.min_version), int(one.max_version)) for one in answer.api_keys]
     level = next(
         (int(one.max_version_level) for one in getattr(answer, "finalized_features", ()) if one.name == _FEATURE), 0
     )
     epoch = int(getattr(answer, "finalized_features_epoch", NO_FEATURES_EPOCH))
-    return ApiVersionsResponse(ranges, int(answer.error_code), throttle_ms, epoch, level)
+    return BrokerApiVersions(ranges, int(answer.error_code), throttle_ms, epoch, level)
 
 
 def _metadata_response(answer: Any, version: int, throttle_ms: int) -> MetadataResponse:
@@ -260,10 +260,10 @@ def _metadata_response(answer: Any, version: int, throttle_ms: int) -> MetadataR
 
 
 def _usual_response(usual: PlainAnswer, body: ProduceBody) -> ProduceResponse:
-    answers: list[PartitionAnswer] = []
+    answers: list[PartitionResponse] = []
     for one in usual.partitions:
         name = one.topic if isinstance(one.topic, str) else _name_of(one.topic, body)
-        answers.append(PartitionAnswer(shared(name, one.partition), one.error_code, one.base_offset))
+        answers.append(PartitionResponse(shared(name, one.partition), one.error_code, one.base_offset))
     return ProduceResponse(answers, [], [], usual.throttle_ms)
 
 
@@ -276,7 +276,7 @@ def _name_of(topic_id: bytes, body: ProduceBody) -> str:
 
 def _produce_response(answer: Any, body: ProduceBody, throttle_ms: int) -> ProduceResponse:
     names = {topic_id: topic for topic, topic_id in body.topic_ids.items()}
-    answers: list[PartitionAnswer] = []
+    answers: list[PartitionResponse] = []
     leaders: list[PartitionInfo] = []
     for topic in answer.responses:
         name = getattr(topic, "name", None) or names.get(_text(getattr(topic, "topic_id", None)))
@@ -285,7 +285,7 @@ def _produce_response(answer: Any, body: ProduceBody, throttle_ms: int) -> Produ
         for one in topic.partition_responses:
             partition = TopicPartition(name, int(one.index))
             refused = tuple(int(record.batch_index) for record in getattr(one, "record_errors", ()))
-            answers.append(PartitionAnswer(partition, int(one.error_code), int(one.base_offset), refused))
+            answers.append(PartitionResponse(partition, int(one.error_code), int(one.base_offset), refused))
             leader = getattr(one, "current_leader", None)
             if leader is not None and leader.leader_id != NO_LEADER and leader.leader_epoch != NO_EPOCH:
                 leaders.append(PartitionInfo(partition, int(leader.leader_id), int(leader.leader_epoch)))

@@ -35,7 +35,7 @@ from fakebroker.producer.client.record_doors import RecordDoors
 from fakebroker.producer.client.sender_network import SenderNetwork, complete
 from fakebroker.producer.errors import ProducerClosedError
 from fakebroker.producer.journal.events import MetadataUpdated, ProducerEvent, ProducerIdChanged, ResponseHandled
-from fakebroker.producer.journal.probe import Listener, Probe
+from fakebroker.producer.journal.probe import Listener, ProducerProbe
 from fakebroker.producer.metadata_snapshot import Node
 from fakebroker.producer.network.client_request import ClientResponse
 from fakebroker.producer.network.connection_states import ClusterConnectionStates
@@ -97,7 +97,7 @@ class KafkaProducer(RecordDoors):
         """Add a listener of events from now on, of these kinds or of all. It changes nothing. Records that were sent
         before have the number -1, and RecordCalledBack does not tell their end. So call it before the first record."""
         if self.probe is None:
-            self.probe = Probe(self._name, self._wall_offset_ms)
+            self.probe = ProducerProbe(self._name, self._wall_offset_ms)
             self.accumulator.probe = self._connections.probe = self.probe
         self.probe.listen(listener, *kinds)
 
@@ -250,7 +250,7 @@ class KafkaProducer(RecordDoors):
             self.accumulator.end_flush()
             flush.on_done()
 
-    def _tell_changes(self, probe: Probe) -> None:
+    def _tell_changes(self, probe: ProducerProbe) -> None:
         """Tell new metadata, and a new producer id. Both change in many places, so they are compared here."""
         version = self.metadata.update_version
         if version != self._told_version:
@@ -277,7 +277,7 @@ class KafkaProducer(RecordDoors):
         self._end_calls(ProducerClosedError(words.CLOSED_BY_FORCE))
 
 
-def _tell_handled(probe: Probe, response: ClientResponse) -> None:
+def _tell_handled(probe: ProducerProbe, response: ClientResponse) -> None:
     request, body = response.request, response.body
     partitions: tuple[tuple[str, int, str, int], ...] = ()
     outcome = "answered" if request.expects_response else "none"

@@ -16,7 +16,7 @@ from functools import partial
 
 from fakebroker.producer.accumulator_2_0 import RecordAccumulator20
 from fakebroker.producer.accumulator_4_3 import RecordAccumulator43
-from fakebroker.producer.append import Append
+from fakebroker.producer.append import RecordAppend
 from fakebroker.producer.client.sending import (
     InvalidPartitionError,
     Sending,
@@ -41,7 +41,7 @@ from fakebroker.producer.journal.events import (
     RecordSent,
     RecordUnblocked,
 )
-from fakebroker.producer.journal.probe import Probe
+from fakebroker.producer.journal.probe import ProducerProbe
 from fakebroker.producer.metadata.metadata import Metadata
 from fakebroker.producer.metadata.metadata_2_0 import Metadata20
 from fakebroker.producer.metadata.metadata_4_3 import Metadata43
@@ -86,7 +86,7 @@ class RecordDoors(TransactionDoors):
             old = TransactionManager20(config) if config.enable_idempotence else None
             self.accumulator = RecordAccumulator20(config, old)
         super().__init__(config, self.accumulator.transaction_manager)
-        self.probe: Probe | None = None
+        self.probe: ProducerProbe | None = None
         self._partitioner = Partitioner(generation, random_int, config.partitioner_ignore_keys)
         self._is_sticky = generation.has_sticky_partitioner and not generation.has_built_in_partitioner
         self._waiting: list[Sending] = []
@@ -187,8 +187,8 @@ class RecordDoors(TransactionDoors):
 
     def _accumulate(
         self, sending: Sending, partition: int, snapshot: MetadataSnapshot, now_ms: int, abort_on_new_batch: bool
-    ) -> Append:
-        def appended(append: Append) -> None:
+    ) -> RecordAppend:
+        def appended(append: RecordAppend) -> None:
             if not append.abort_for_new_batch:
                 self._appended(sending, append, now_ms)
 
@@ -207,7 +207,7 @@ class RecordDoors(TransactionDoors):
             abort_on_new_batch,
         )
 
-    def _appended(self, sending: Sending, append: Append, now_ms: int) -> None:
+    def _appended(self, sending: Sending, append: RecordAppend, now_ms: int) -> None:
         sending.append = None
         if self.probe is not None:
             self._tell_unblocked(self.probe, sending)
@@ -248,7 +248,7 @@ class RecordDoors(TransactionDoors):
             except ProducerError as refusal:
                 sending.error = refusal
 
-    def _tell_sent(self, probe: Probe, sending: Sending) -> None:
+    def _tell_sent(self, probe: ProducerProbe, sending: Sending) -> None:
         """Number a record and tell it; its end will be told before its callback is called."""
         probe.records += 1
         sending.number = probe.records
@@ -260,11 +260,11 @@ class RecordDoors(TransactionDoors):
             topic, partition = sending.topic, _partition_of(sending)
             probe.tell(RecordSent(*probe.times, sending.number, topic, partition, key, size), sending)
 
-    def _tell_blocked(self, probe: Probe, sending: Sending, waits_for: str) -> None:
+    def _tell_blocked(self, probe: ProducerProbe, sending: Sending, waits_for: str) -> None:
         self._blocked[sending] = waits_for, probe.now_ms
         probe.tell(RecordBlocked(*probe.times, sending.number, waits_for))
 
-    def _tell_unblocked(self, probe: Probe, sending: Sending) -> None:
+    def _tell_unblocked(self, probe: ProducerProbe, sending: Sending) -> None:
         """Tell the end of the wait, if there was one. The record continues or is refused."""
         blocked = self._blocked.pop(sending, None)
         if blocked is not None:
@@ -272,13 +272,13 @@ class RecordDoors(TransactionDoors):
             probe.tell(RecordUnblocked(*probe.times, sending.number, waits_for, probe.now_ms - since_ms))
 
 
-def _tell_appended(probe: Probe, sending: Sending, batch: ProducerBatch, is_new_batch: bool) -> None:
+def _tell_appended(probe: ProducerProbe, sending: Sending, batch: ProducerBatch, is_new_batch: bool) -> None:
     number, place = probe.number_of(batch), batch.record_count - 1
     probe.tell(RecordAppended(*probe.times, sending.number, *batch.partition, number, place, is_new_batch))
 
 
 def _called_back(
-    probe: Probe,
+    probe: ProducerProbe,
     sending: Sending,
     callback: Callback | None,
     metadata: RecordMetadata | None,

@@ -14,8 +14,8 @@ from fakebroker.producer.metadata_snapshot import Node
 from fakebroker.producer.network.client_request import ClientResponse
 from fakebroker.producer.network.network_client import NetworkClient
 from fakebroker.producer.network.node_api_versions import PRODUCE, client_range
-from fakebroker.producer.sending.client import Client, ProduceRequest, TransactionalRequest
-from fakebroker.producer.sending.response_errors import PartitionAnswer
+from fakebroker.producer.sending.client import Client, ClientProduceRequest, TransactionalRequest
+from fakebroker.producer.sending.response_errors import PartitionResponse
 from fakebroker.producer.sending.sender import Sender
 from fakebroker.protocol.error_code import ErrorCode
 
@@ -48,7 +48,7 @@ class SenderNetwork(Client):
     def poll_delay_ms(self, node: int, now_ms: int) -> int:
         return self._client.poll_delay_ms(node, now_ms)
 
-    def send(self, request: ProduceRequest, now_ms: int) -> None:
+    def send(self, request: ClientProduceRequest, now_ms: int) -> None:
         topics = {partition.topic for partition, _ in request.batches.items()}
         ids = self._metadata.topic_ids()
         body = ProduceBody(request, {topic: ids[topic] for topic in topics if topic in ids})
@@ -86,7 +86,7 @@ def complete(response: ClientResponse, network: SenderNetwork, sender: Sender, m
     if response.was_disconnected:
         sender.handle_disconnect(request, response.was_timed_out, now_ms)
     elif response.version_mismatch is not None:
-        refused = [PartitionAnswer(one, ErrorCode.unsupported_version) for one, _ in request.batches.items()]
+        refused = [PartitionResponse(one, ErrorCode.unsupported_version) for one, _ in request.batches.items()]
         sender.handle_produce_response(request, refused, 0, now_ms)
     elif isinstance(response.body, ProduceResponse):
         answer = response.body

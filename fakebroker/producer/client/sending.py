@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from fakebroker.producer.append import Append
+from fakebroker.producer.append import RecordAppend
 from fakebroker.producer.errors import ProducerError, ProducerTimeoutError
 from fakebroker.producer.metadata.metadata import Metadata
 from fakebroker.producer.metadata_snapshot import MetadataSnapshot
@@ -59,7 +59,7 @@ class Sending:
         self.answers = -1  # the number of responses when the wait began
         self.is_done = False
         self.number = -1
-        self.append: Append | None = None
+        self.append: RecordAppend | None = None
         self.error: ProducerError | None = None
 
 

@@ -26,7 +26,7 @@ all others."""
 
 
 @final
-class Probe:
+class ProducerProbe:
     """The probe of one producer, which has this `name` in its events. `records` counts its records."""
 
     __slots__ = ("_batches", "_heard", "_listeners", "_name", "_wall_offset_ms", "now_ms", "records")

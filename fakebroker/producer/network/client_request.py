@@ -65,7 +65,7 @@ class ExpectedBroker(NamedTuple):
     node_id: int = -1
 
 
-class ApiVersionsResponse:
+class BrokerApiVersions:
     """The APIs that a broker serves, or an error. `transaction_version` is the cluster's level of that feature as of
     `features_epoch`, which is -1 if the broker sends no features."""
 

@@ -24,7 +24,7 @@ _REBOOTSTRAP = "rebootstrap"
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
-class Connections:
+class MetadataUpdaterClient:
     """The network client, as the updater uses it."""
 
     def least_loaded_node(self, now_ms: int) -> LeastLoadedNode:
@@ -47,7 +47,7 @@ class Connections:
 
 
 class MetadataUpdater:
-    def __init__(self, metadata: Metadata, connections: Connections) -> None:
+    def __init__(self, metadata: Metadata, connections: MetadataUpdaterClient) -> None:
         self._metadata = metadata
         self._connections = connections
         self._config = metadata.config

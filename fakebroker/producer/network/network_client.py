@@ -20,14 +20,14 @@ from fakebroker.producer.metadata.metadata import Metadata
 from fakebroker.producer.metadata.metadata_response import MetadataRequest, MetadataResponse
 from fakebroker.producer.metadata_snapshot import Node
 from fakebroker.producer.network.client_request import (
-    ApiVersionsResponse,
+    BrokerApiVersions,
     ClientRequest,
     ClientResponse,
     should_client_throttle,
 )
 from fakebroker.producer.network.connection_states import ClusterConnectionStates, hash_of_node
 from fakebroker.producer.network.least_loaded_node import LeastLoaded, LeastLoadedNode
-from fakebroker.producer.network.metadata_updater import Connections, MetadataUpdater
+from fakebroker.producer.network.metadata_updater import MetadataUpdater, MetadataUpdaterClient
 from fakebroker.producer.network.node_api_versions import (
     API_VERSIONS,
     INIT_PRODUCER_ID,
@@ -37,13 +37,13 @@ from fakebroker.producer.network.node_api_versions import (
     UnsupportedVersionError,
     client_range,
 )
-from fakebroker.producer.network.selectable import Happened, Selectable
+from fakebroker.producer.network.selectable import PollResult, Selectable
 from fakebroker.producer.sending.in_flight_requests import InFlightRequest, InFlightRequests
 from fakebroker.producer.transactions.api_versions import ApiVersions
 from fakebroker.protocol.error_code import ErrorCode
 
 
-class NetworkClient(Connections):
+class NetworkClient(MetadataUpdaterClient):
     """The network client. `random_node` returns a number from 0 to 2^31 - 1. `api_versions` is updated with what
     brokers serve."""
 
@@ -223,7 +223,7 @@ class NetworkClient(Connections):
         elif request.api_key == METADATA:
             self._updater.handle_failed_request(now_ms, error)
 
-    def _handle_completed_sends(self, happened: Happened, responses: list[ClientResponse], now_ms: int) -> None:
+    def _handle_completed_sends(self, happened: PollResult, responses: list[ClientResponse], now_ms: int) -> None:
         for node in happened.completed_sends:
             sent = self._in_flight.last_sent(node)
             sent.is_written = True
@@ -231,7 +231,7 @@ class NetworkClient(Connections):
                 self._in_flight.complete_last_sent(node)
                 responses.append(ClientResponse(sent.request, now_ms))
 
-    def _handle_completed_receives(self, happened: Happened, responses: list[ClientResponse], now_ms: int) -> None:
+    def _handle_completed_receives(self, happened: PollResult, responses: list[ClientResponse], now_ms: int) -> None:
         for node, body, throttle_time_ms in happened.completed_receives:
             request = self._in_flight.complete_next(node).request
             if throttle_time_ms > 0 and should_client_throttle(request.api_key, request.version):
@@ -239,13 +239,13 @@ class NetworkClient(Connections):
                 self._states.throttle(node, now_ms + throttle_time_ms)
             if request.is_internal and isinstance(body, MetadataResponse):
                 self._updater.handle_successful_response(body, now_ms)
-            elif request.is_internal and isinstance(body, ApiVersionsResponse):
+            elif request.is_internal and isinstance(body, BrokerApiVersions):
                 self._handle_api_versions_response(responses, request, body, now_ms)
             else:
                 responses.append(ClientResponse(request, now_ms, body))
 
     def _handle_api_versions_response(
-        self, responses: list[ClientResponse], request: ClientRequest, body: ApiVersionsResponse, now_ms: int
+        self, responses: list[ClientResponse], request: ClientRequest, body: BrokerApiVersions, now_ms: int
     ) -> None:
         """Apply an ApiVersions response. An unknown version is retried in one that the broker names (2.4), or in 0."""
         node = request.node
@@ -261,13 +261,13 @@ class NetworkClient(Connections):
             self._selector.close(node)
             self._process_disconnection(responses, node, now_ms)
 
-    def _handle_disconnections(self, happened: Happened, responses: list[ClientResponse], now_ms: int) -> None:
+    def _handle_disconnections(self, happened: PollResult, responses: list[ClientResponse], now_ms: int) -> None:
         for node in happened.disconnected:
             self._process_disconnection(responses, node, now_ms)
         if happened.disconnected and not self._is_new:
             self._updater.handle_server_disconnect(now_ms)
 
-    def _handle_connections(self, happened: Happened) -> None:
+    def _handle_connections(self, happened: PollResult) -> None:
         for node in happened.connected:
             if not self._is_new:
                 self._states.checking_api_versions(node)

@@ -15,7 +15,7 @@ from timingwheel.mypyc import mypyc_attr
 
 
 @mypyc_attr(acyclic=True)
-class Happened:
+class PollResult:
     """The events since the last poll, each list in the order of occurrence, with at most one response for each node."""
 
     __slots__ = ("completed_receives", "completed_sends", "connected", "disconnected")
@@ -44,7 +44,7 @@ class Selectable:
         """Return True if the node is connected."""
         raise NotImplementedError
 
-    def take(self, now_ms: int) -> Happened:
+    def take(self, now_ms: int) -> PollResult:
         """Return the events since the last call, and forget them."""
         raise NotImplementedError
 

@@ -15,7 +15,7 @@ from fakebroker.protocol.topic_partition import TopicPartition
 from timingwheel.mypyc import mypyc_attr
 
 
-class ProduceRequest:
+class ClientProduceRequest:
     """A Produce request to a node, with one batch for each of its partitions. With acks=0 it has no response.
     `is_transaction_v2`: the broker adds the partitions to the transaction. `drained` has the batches in drain order;
     `batches` has them by partition, in the order of Kafka's map."""
@@ -79,7 +79,7 @@ class Client:
         connected."""
         raise NotImplementedError
 
-    def send(self, request: ProduceRequest, now_ms: int) -> None:
+    def send(self, request: ClientProduceRequest, now_ms: int) -> None:
         raise NotImplementedError
 
     def send_transactional(self, request: TransactionalRequest, now_ms: int) -> None:

@@ -21,7 +21,7 @@ from fakebroker.producer.sending import words
 from fakebroker.producer.sending.in_flight_batches import InFlightBatches
 from fakebroker.producer.sending.response_errors import (
     BrokerError,
-    PartitionAnswer,
+    PartitionResponse,
     error_of_records,
     is_invalid_metadata,
     is_retriable,
@@ -48,7 +48,7 @@ class Completion:
         self._is_new = accumulator.config.generation.has_delivery_timeout
         self._guarantees_order = accumulator.config.max_in_flight_requests_per_connection == 1
 
-    def complete(self, batch: ProducerBatch, answer: PartitionAnswer, throttle_until_ms: int, now_ms: int) -> None:
+    def complete(self, batch: ProducerBatch, answer: PartitionResponse, throttle_until_ms: int, now_ms: int) -> None:
         """Apply the response of a batch. Raises errors of the transaction manager's bookkeeping (2.0)."""
         batch.is_inflight = False
         code = known_code(answer.code, self._config.generation)
@@ -95,7 +95,7 @@ class Completion:
         self._accumulator.split_and_reenqueue(batch)
         self._remove(batch)
 
-    def _succeed(self, batch: ProducerBatch, answer: PartitionAnswer) -> None:
+    def _succeed(self, batch: ProducerBatch, answer: PartitionResponse) -> None:
         if self._manager is not None:
             self._manager.handle_completed_batch(batch, answer)
         if batch.complete(answer.base_offset):
@@ -103,7 +103,7 @@ class Completion:
         else:
             self._accumulator.deallocate(batch)
 
-    def _complete_with_error(self, batch: ProducerBatch, answer: PartitionAnswer, now_ms: int) -> None:
+    def _complete_with_error(self, batch: ProducerBatch, answer: PartitionResponse, now_ms: int) -> None:
         manager = self._manager
         if self._can_retry(batch, answer, now_ms):
             if isinstance(manager, TransactionManager20) and manager.is_of_another_producer(batch):
@@ -124,7 +124,7 @@ class Completion:
             error_of = error_of_records(answer.code, answer.refused, answer.message)
             self._fail(batch, BrokerError(answer.code, answer.message), error_of, adjusts, True)
 
-    def _can_retry(self, batch: ProducerBatch, answer: PartitionAnswer, now_ms: int) -> bool:
+    def _can_retry(self, batch: ProducerBatch, answer: PartitionResponse, now_ms: int) -> bool:
         if self._is_new and (
             batch.is_done or batch.has_reached_delivery_timeout(self._config.delivery_timeout_ms, now_ms)
         ):

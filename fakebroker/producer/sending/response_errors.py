@@ -67,7 +67,7 @@ _LAST_CODE_2_0: Final = 72  # LISTENER_NOT_FOUND
 
 @mypyc_attr(acyclic=True)
 @final
-class PartitionAnswer:
+class PartitionResponse:
     """The response for one partition. `refused` are the batch indexes that the broker names (KIP-467);
     `log_start_offset` is -1 if absent; `message` explains the code."""
 
@@ -89,8 +89,8 @@ class PartitionAnswer:
         self.log_start_offset = log_start_offset
         self.message = message
 
-    def with_code(self, code: int) -> PartitionAnswer:
-        return PartitionAnswer(
+    def with_code(self, code: int) -> PartitionResponse:
+        return PartitionResponse(
             self.partition, code, self.base_offset, self.refused, self.log_start_offset, self.message
         )
 

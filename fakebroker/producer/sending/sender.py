@@ -27,16 +27,16 @@ from fakebroker.producer.accumulator_4_3 import RecordAccumulator43
 from fakebroker.producer.errors import ProducerError
 from fakebroker.producer.hash_map import HashMap
 from fakebroker.producer.journal.events import BatchDrained, BatchResequenced
-from fakebroker.producer.journal.probe import Probe
+from fakebroker.producer.journal.probe import ProducerProbe
 from fakebroker.producer.metadata_snapshot import MetadataSnapshot
 from fakebroker.producer.producer_batch import ProducerBatch
 from fakebroker.producer.ready_check_result import ReadyCheckResult
 from fakebroker.producer.record_accumulator import NO_DELAY_MS, RecordAccumulator
 from fakebroker.producer.sending import words
-from fakebroker.producer.sending.client import Client, ProduceRequest, TransactionalRequest
+from fakebroker.producer.sending.client import Client, ClientProduceRequest, TransactionalRequest
 from fakebroker.producer.sending.completion import Completion
 from fakebroker.producer.sending.in_flight_batches import InFlightBatches
-from fakebroker.producer.sending.response_errors import BrokerError, PartitionAnswer
+from fakebroker.producer.sending.response_errors import BrokerError, PartitionResponse
 from fakebroker.producer.sending.transactional_turn import TransactionalTurn
 from fakebroker.producer.sending.transactional_turn_2_0 import TransactionalTurn20
 from fakebroker.producer.sending.transactional_turn_4_3 import TransactionalTurn43
@@ -107,7 +107,7 @@ class Sender:
             self._enter(False)
 
     def handle_produce_response(
-        self, request: ProduceRequest, answers: Iterable[PartitionAnswer], throttle_ms: int, now_ms: int
+        self, request: ClientProduceRequest, answers: Iterable[PartitionResponse], throttle_ms: int, now_ms: int
     ) -> None:
         """Apply a response: a result for each partition, in order, and the throttle time."""
         answered = []
@@ -117,11 +117,11 @@ class Sender:
             answered.append((batch, answer))
         self._complete(answered, now_ms + throttle_ms, now_ms)
 
-    def handle_no_response(self, request: ProduceRequest, now_ms: int) -> None:
+    def handle_no_response(self, request: ClientProduceRequest, now_ms: int) -> None:
         """Complete a request with acks=0: it is written to the connection, and its outcome stays unknown."""
         self._complete_all(request, ErrorCode.none, now_ms)
 
-    def handle_disconnect(self, request: ProduceRequest, is_timed_out: bool, now_ms: int) -> None:
+    def handle_disconnect(self, request: ClientProduceRequest, is_timed_out: bool, now_ms: int) -> None:
         """End a request that lost its connection before the response. `is_timed_out`: the client closed it after a
         timeout."""
         generation = self._config.generation
@@ -164,14 +164,14 @@ class Sender:
         finally:
             self._enter(False)
 
-    def _complete_all(self, request: ProduceRequest, code: int, now_ms: int, text: str = "") -> None:
+    def _complete_all(self, request: ClientProduceRequest, code: int, now_ms: int, text: str = "") -> None:
         answers = [
-            (batch, PartitionAnswer(partition, code, message=text)) for partition, batch in request.batches.items()
+            (batch, PartitionResponse(partition, code, message=text)) for partition, batch in request.batches.items()
         ]
         self._complete(answers, 0, now_ms)
 
     def _complete(
-        self, answers: list[tuple[ProducerBatch, PartitionAnswer]], throttle_until_ms: int, now_ms: int
+        self, answers: list[tuple[ProducerBatch, PartitionResponse]], throttle_until_ms: int, now_ms: int
     ) -> None:
         self._enter(True)
         try:
@@ -235,7 +235,7 @@ class Sender:
         transactional_id = None if manager is None else manager.transactional_id
         is_v2 = isinstance(manager, TransactionManager43) and manager.is_transaction_v2_enabled
         config = self._config
-        request = ProduceRequest(node, config.acks, config.request_timeout_ms, batches, transactional_id, is_v2)
+        request = ClientProduceRequest(node, config.acks, config.request_timeout_ms, batches, transactional_id, is_v2)
         self._client.send(request, now_ms)
 
 
@@ -250,7 +250,7 @@ def _transactional_turn(
     return None
 
 
-def _tell_drained(probe: Probe, batch: ProducerBatch, node: int) -> None:
+def _tell_drained(probe: ProducerProbe, batch: ProducerBatch, node: int) -> None:
     """Tell a drain, and before it that the batch has another identity than when it was last drained."""
     number = probe.number_of(batch)
     identity = batch.producer_id, batch.producer_epoch, batch.base_sequence

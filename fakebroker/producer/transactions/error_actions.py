@@ -23,7 +23,7 @@ from fakebroker.producer.transactions.requests import (
 from fakebroker.protocol.error_code import ErrorCode
 
 
-class Action(Enum):
+class ErrorAction(Enum):
     LOOK_UP = "ask for the coordinator, then again"
     RETRY = "ask again"
     RETRY_SOON = "ask again, sooner if the transaction has just begun"
@@ -37,7 +37,7 @@ class Action(Enum):
     UNEXPECTED = "the producer cannot go on, and does not know the code here"
 
 
-_A = Action
+_A = ErrorAction
 _E = ErrorCode
 _LOOK_UP: Final = {_E.coordinator_not_available: _A.LOOK_UP, _E.not_coordinator: _A.LOOK_UP}
 _BUSY: Final = {_E.coordinator_load_in_progress: _A.RETRY, _E.concurrent_transactions: _A.RETRY}
@@ -49,7 +49,7 @@ _TOLD_TO_ABORT: Final = {_E.transaction_abortable: _A.ABORT}
 _LOST: Final = {_E.unknown_producer_id: _A.ABORT_IF_POSSIBLE}
 _WRONG_4_3: Final = {_E.invalid_txn_state: _A.FATAL, _E.invalid_producer_id_mapping: _A.FATAL}
 
-_Actions = Mapping[type[TxnRequest], Mapping[ErrorCode, Action]]
+_Actions = Mapping[type[TxnRequest], Mapping[ErrorCode, ErrorAction]]
 _ACTIONS_2_0: Final[_Actions] = {
     InitProducerId: _LOOK_UP | _BUSY | _NOT_ALLOWED,
     AddPartitionsToTxn: _LOOK_UP
@@ -106,12 +106,12 @@ _ACTIONS_4_3: Final[_Actions] = {
 }
 
 
-def action_for(request: type[TxnRequest], code: int, generation: Generation) -> Action:
+def action_for(request: type[TxnRequest], code: int, generation: Generation) -> ErrorAction:
     """Return the action for an error other than NONE. Since 2.1 a retriable code without an entry is retried."""
     is_new = generation.has_delivery_timeout
     action = (_ACTIONS_4_3 if is_new else _ACTIONS_2_0)[request].get(cast(ErrorCode, code))
     if action is not None:
         return action
     if is_new and is_retriable(code, generation):
-        return Action.RETRY
-    return Action.PART if request is AddPartitionsToTxn else Action.UNEXPECTED
+        return ErrorAction.RETRY
+    return ErrorAction.PART if request is AddPartitionsToTxn else ErrorAction.UNEXPECTED

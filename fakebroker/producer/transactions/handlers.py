@@ -12,7 +12,7 @@ from fakebroker.producer.copy_on_write_map import hash_of_partition
 from fakebroker.producer.errors import CommitFailedError, ProducerError
 from fakebroker.producer.hash_map import HashMap
 from fakebroker.producer.sending.response_errors import BrokerError, known_code
-from fakebroker.producer.transactions.error_actions import Action, action_for
+from fakebroker.producer.transactions.error_actions import ErrorAction, action_for
 from fakebroker.producer.transactions.requests import (
     AddOffsetsToTxn,
     AddPartitionsToTxn,
@@ -36,7 +36,7 @@ _ADD_PARTITIONS_RETRY_BACKOFF_MS = 20
 class _Handler(TxnRequestHandler):
     """The error handling that all requests share."""
 
-    def _action(self, code: int) -> Action:
+    def _action(self, code: int) -> ErrorAction:
         return action_for(type(self.request), code, self.manager.config.generation)
 
     def _known(self, code: int) -> int:
@@ -52,26 +52,26 @@ class _Handler(TxnRequestHandler):
     def _react(self, code: int) -> None:
         """Handle an error that is the whole response."""
         match self._action(code):
-            case Action.LOOK_UP:
+            case ErrorAction.LOOK_UP:
                 self.manager.look_up_coordinator(CoordinatorType.TRANSACTION, self.manager.transactional_id)
                 self.reenqueue()
-            case Action.RETRY | Action.RETRY_SOON:
+            case ErrorAction.RETRY | ErrorAction.RETRY_SOON:
                 self.reenqueue()
             case action:
                 self._end(action, code)
 
-    def _end(self, action: Action, code: int) -> None:
+    def _end(self, action: ErrorAction, code: int) -> None:
         """End the request without a retry."""
         match action:
-            case Action.FATAL:
+            case ErrorAction.FATAL:
                 self.fatal_error(BrokerError(code))
-            case Action.FENCED:
+            case ErrorAction.FENCED:
                 self.fatal_error(BrokerError(ErrorCode.producer_fenced))
-            case Action.ABORT:
+            case ErrorAction.ABORT:
                 self.abortable_error(BrokerError(code))
-            case Action.ABORT_IF_POSSIBLE:
+            case ErrorAction.ABORT_IF_POSSIBLE:
                 self.manager.abortable_error_if_possible(self, BrokerError(code))
-            case Action.NO_MEMBER:
+            case ErrorAction.NO_MEMBER:
                 text = f"The offsets are not committed: the group knows no such member ({kafka_name(code)})."
                 self.abortable_error(CommitFailedError(text))
             case _:
@@ -138,10 +138,10 @@ class AddPartitionsToTxnHandler(_Handler):
             action = self._action(code)
             if code == ErrorCode.topic_authorization_failed:
                 is_unauthorized = True
-            elif action is Action.PART:
+            elif action is ErrorAction.PART:
                 has_errors = True
             else:
-                if action is Action.RETRY_SOON and not manager.partitions_in_transaction:
+                if action is ErrorAction.RETRY_SOON and not manager.partitions_in_transaction:
                     self._backoff_ms = _ADD_PARTITIONS_RETRY_BACKOFF_MS
                 self._react(code)
                 return
@@ -214,11 +214,11 @@ class TxnOffsetCommitHandler(_Handler):
                 manager.pending_offsets.pop(partition, None)
                 continue
             action = self._action(code)
-            if action is Action.LOOK_UP:
+            if action is ErrorAction.LOOK_UP:
                 if not is_looked_up:
                     is_looked_up = True
                     manager.look_up_coordinator(CoordinatorType.GROUP, self.coordinator_key)
-            elif action is not Action.RETRY:
+            elif action is not ErrorAction.RETRY:
                 self._end(action, code)
                 break
         if self.result.is_completed:

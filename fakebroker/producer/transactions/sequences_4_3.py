@@ -16,7 +16,7 @@ from fakebroker.producer.producer_batch import ProducerBatch
 from fakebroker.producer.producer_config import ProducerConfig
 from fakebroker.producer.sending.response_errors import (
     BrokerError,
-    PartitionAnswer,
+    PartitionResponse,
     has_code,
     is_retriable,
     is_retriable_error,
@@ -133,7 +133,7 @@ class SequencedManager43(TransactionManager):
         entry.increment_sequence(batch.record_count)
         entry.add_in_flight_batch(batch)
 
-    def can_retry(self, answer: PartitionAnswer, batch: ProducerBatch) -> bool:
+    def can_retry(self, answer: PartitionResponse, batch: ProducerBatch) -> bool:
         partition = batch.partition
         if answer.code == ErrorCode.unknown_producer_id:
             if answer.log_start_offset == -1 or batch.sequence_has_been_reset:
@@ -157,7 +157,7 @@ class SequencedManager43(TransactionManager):
                 return True
         return is_retriable(answer.code, self.config.generation)
 
-    def handle_completed_batch(self, batch: ProducerBatch, answer: PartitionAnswer) -> None:
+    def handle_completed_batch(self, batch: ProducerBatch, answer: PartitionResponse) -> None:
         partition = batch.partition
         entry = self.partitions.find(partition)
         if entry is not None:

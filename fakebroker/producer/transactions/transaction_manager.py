@@ -21,7 +21,7 @@ from fakebroker.producer.hash_map import HashMap
 from fakebroker.producer.producer_batch import ProducerBatch
 from fakebroker.producer.producer_config import ProducerConfig
 from fakebroker.producer.record_batch_builder import NO_SEQUENCE
-from fakebroker.producer.sending.response_errors import PartitionAnswer
+from fakebroker.producer.sending.response_errors import PartitionResponse
 from fakebroker.producer.transactions.priority_queue import PriorityQueue
 from fakebroker.producer.transactions.producer_id_and_epoch import NONE, ProducerIdAndEpoch
 from fakebroker.producer.transactions.requests import (
@@ -151,11 +151,11 @@ class TransactionManager:
     def mark_sequence_unresolved(self, batch: ProducerBatch) -> None:
         raise NotImplementedError
 
-    def can_retry(self, answer: PartitionAnswer, batch: ProducerBatch) -> bool:
+    def can_retry(self, answer: PartitionResponse, batch: ProducerBatch) -> bool:
         """Return True if a batch with an error may be sent again, and change its sequences as needed for that."""
         raise NotImplementedError
 
-    def handle_completed_batch(self, batch: ProducerBatch, answer: PartitionAnswer) -> None:
+    def handle_completed_batch(self, batch: ProducerBatch, answer: PartitionResponse) -> None:
         """Record a batch that was written."""
         raise NotImplementedError
 

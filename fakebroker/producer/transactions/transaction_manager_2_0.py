@@ -15,7 +15,7 @@ from fakebroker.producer.errors import IllegalProducerStateError, ProducerError
 from fakebroker.producer.hash_map import HashMap
 from fakebroker.producer.producer_batch import ProducerBatch
 from fakebroker.producer.producer_config import ProducerConfig
-from fakebroker.producer.sending.response_errors import PartitionAnswer, has_code
+from fakebroker.producer.sending.response_errors import PartitionResponse, has_code
 from fakebroker.producer.transactions.handlers import (
     AddOffsetsToTxnHandler,
     AddPartitionsToTxnHandler,
@@ -168,7 +168,7 @@ class TransactionManager20(TransactionManager):
         """Return True if the producer id was reset after the batch was sent."""
         return (batch.producer_id, batch.producer_epoch) != self.producer_id_and_epoch
 
-    def can_retry(self, answer: PartitionAnswer, batch: ProducerBatch) -> bool:
+    def can_retry(self, answer: PartitionResponse, batch: ProducerBatch) -> bool:
         if batch.producer_id != self.producer_id_and_epoch.producer_id:
             return False
         partition = batch.partition
@@ -183,7 +183,7 @@ class TransactionManager20(TransactionManager):
                 return True
         return False
 
-    def handle_completed_batch(self, batch: ProducerBatch, answer: PartitionAnswer) -> None:
+    def handle_completed_batch(self, batch: ProducerBatch, answer: PartitionResponse) -> None:
         if not self.is_of_another_producer(batch):
             self._sequences.maybe_update_last_acked(batch.partition, batch.last_sequence)
         if answer.base_offset != -1:

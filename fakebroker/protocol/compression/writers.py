@@ -21,7 +21,7 @@ _SNAPPY_BLOCK = 32 * 1024
 _LZ4_BLOCK = 64 * 1024
 
 
-class Writer(Protocol):
+class Compressor(Protocol):
     """A compressor. `compress` takes input and returns the output that is ready, `flush` returns the rest and ends
     it."""
 
@@ -30,7 +30,7 @@ class Writer(Protocol):
     def flush(self) -> bytes: ...
 
 
-def writer(codec: int) -> Writer:
+def writer(codec: int) -> Compressor:
     return _WRITERS[codec]()
 
 
@@ -91,7 +91,7 @@ class _Lz4(_InBlocks):
         return bytes(self._compressor.finish())
 
 
-_WRITERS: dict[int, Callable[[], Writer]] = {
+_WRITERS: dict[int, Callable[[], Compressor]] = {
     Codec.NONE: _Uncompressed,
     Codec.GZIP: lambda: zlib.compressobj(wbits=31),
     Codec.SNAPPY: _Snappy,

@@ -22,8 +22,8 @@ from fakebroker.protocol.group_records.layout import (
     INT64,
     STRING,
     UUID_,
-    Field,
-    Layout,
+    StructField,
+    StructLayout,
     array,
     nullable,
 )
@@ -53,20 +53,20 @@ class ConsumerGroupPartitionMetadataKey:
         return PARTITION_METADATA_KEY.encode(self, 4)
 
 
-class PartitionMetadata(NamedTuple):
+class ConsumerGroupPartitionMetadata(NamedTuple):
     partition: int
     racks: Sequence[str]
 
 
-class TopicMetadata(NamedTuple):
+class ConsumerGroupTopicMetadata(NamedTuple):
     topic_id: UUID
     topic_name: str
     num_partitions: int
-    partition_metadata: Sequence[PartitionMetadata]
+    partition_metadata: Sequence[ConsumerGroupPartitionMetadata]
 
 
 class ConsumerGroupPartitionMetadataValue(NamedTuple):
-    topics: Sequence[TopicMetadata]
+    topics: Sequence[ConsumerGroupTopicMetadata]
 
     def encode(self) -> bytes:
         return PARTITION_METADATA.encode_value(self, 0)
@@ -189,81 +189,87 @@ class ConsumerGroupRegularExpressionValue(NamedTuple):
         return REGULAR_EXPRESSION.encode_value(self, 0)
 
 
-def _value(make: Any, *fields: Field) -> Layout[Any]:
+def _value(make: Any, *fields: StructField) -> StructLayout[Any]:
     """Return the layout of a value. All have one version, which is flexible."""
-    return Layout(make, fields, highest_version=0, flexible_since=0)
+    return StructLayout(make, fields, highest_version=0, flexible_since=0)
 
 
-def _key(make: Any, *names: str) -> Layout[Any]:
-    return Layout(make, [Field(name, STRING) for name in names])
+def _key(make: Any, *names: str) -> StructLayout[Any]:
+    return StructLayout(make, [StructField(name, STRING) for name in names])
 
 
-_PARTITION_METADATA = _value(PartitionMetadata, Field("partition", INT32), Field("racks", array(STRING)))
-_TOPIC_METADATA = _value(
-    TopicMetadata,
-    Field("topic_id", UUID_),
-    Field("topic_name", STRING),
-    Field("num_partitions", INT32),
-    Field("partition_metadata", array(_PARTITION_METADATA.type)),
+_PARTITION_METADATA = _value(
+    ConsumerGroupPartitionMetadata, StructField("partition", INT32), StructField("racks", array(STRING))
 )
-_CLASSIC_PROTOCOL = _value(ClassicProtocolValue, Field("name", STRING), Field("metadata", BYTES))
+_TOPIC_METADATA = _value(
+    ConsumerGroupTopicMetadata,
+    StructField("topic_id", UUID_),
+    StructField("topic_name", STRING),
+    StructField("num_partitions", INT32),
+    StructField("partition_metadata", array(_PARTITION_METADATA.type)),
+)
+_CLASSIC_PROTOCOL = _value(ClassicProtocolValue, StructField("name", STRING), StructField("metadata", BYTES))
 _CLASSIC_MEMBER = _value(
     ClassicMemberMetadataValue,
-    Field("session_timeout_ms", INT32),
-    Field("supported_protocols", array(_CLASSIC_PROTOCOL.type)),
+    StructField("session_timeout_ms", INT32),
+    StructField("supported_protocols", array(_CLASSIC_PROTOCOL.type)),
 )
-_TARGET_PARTITIONS = _value(TargetTopicPartitions, Field("topic_id", UUID_), Field("partitions", array(INT32)))
+_TARGET_PARTITIONS = _value(
+    TargetTopicPartitions, StructField("topic_id", UUID_), StructField("partitions", array(INT32))
+)
 _CURRENT_PARTITIONS = _value(
     CurrentTopicPartitions,
-    Field("topic_id", UUID_),
-    Field("partitions", array(INT32)),
-    Field("assignment_epochs", array(INT32), tag=0),
+    StructField("topic_id", UUID_),
+    StructField("partitions", array(INT32)),
+    StructField("assignment_epochs", array(INT32), tag=0),
 )
 
 GROUP_KEY: Final = _key(ConsumerGroupMetadataKey, "group_id")
 GROUP: Final = _value(
-    ConsumerGroupMetadataValue, Field("epoch", INT32), Field("metadata_hash", INT64, default=0, tag=0)
+    ConsumerGroupMetadataValue, StructField("epoch", INT32), StructField("metadata_hash", INT64, default=0, tag=0)
 )
 PARTITION_METADATA_KEY: Final = _key(ConsumerGroupPartitionMetadataKey, "group_id")
-PARTITION_METADATA: Final = _value(ConsumerGroupPartitionMetadataValue, Field("topics", array(_TOPIC_METADATA.type)))
+PARTITION_METADATA: Final = _value(
+    ConsumerGroupPartitionMetadataValue, StructField("topics", array(_TOPIC_METADATA.type))
+)
 MEMBER_KEY: Final = _key(ConsumerGroupMemberMetadataKey, "group_id", "member_id")
 MEMBER: Final = _value(
     ConsumerGroupMemberMetadataValue,
-    Field("instance_id", STRING),
-    Field("rack_id", STRING),
-    Field("client_id", STRING),
-    Field("client_host", STRING),
-    Field("subscribed_topic_names", array(STRING)),
-    Field("subscribed_topic_regex", STRING),
-    Field("rebalance_timeout_ms", INT32),
-    Field("server_assignor", STRING),
-    Field("classic_member_metadata", nullable(_CLASSIC_MEMBER.type), tag=0),
+    StructField("instance_id", STRING),
+    StructField("rack_id", STRING),
+    StructField("client_id", STRING),
+    StructField("client_host", STRING),
+    StructField("subscribed_topic_names", array(STRING)),
+    StructField("subscribed_topic_regex", STRING),
+    StructField("rebalance_timeout_ms", INT32),
+    StructField("server_assignor", STRING),
+    StructField("classic_member_metadata", nullable(_CLASSIC_MEMBER.type), tag=0),
 )
 TARGET_METADATA_KEY: Final = _key(ConsumerGroupTargetAssignmentMetadataKey, "group_id")
 TARGET_METADATA: Final = _value(
     ConsumerGroupTargetAssignmentMetadataValue,
-    Field("assignment_epoch", INT32),
-    Field("assignment_timestamp_ms", INT64, default=0, tag=0),
+    StructField("assignment_epoch", INT32),
+    StructField("assignment_timestamp_ms", INT64, default=0, tag=0),
 )
 TARGET_KEY: Final = _key(ConsumerGroupTargetAssignmentMemberKey, "group_id", "member_id")
 TARGET: Final = _value(
-    ConsumerGroupTargetAssignmentMemberValue, Field("topic_partitions", array(_TARGET_PARTITIONS.type))
+    ConsumerGroupTargetAssignmentMemberValue, StructField("topic_partitions", array(_TARGET_PARTITIONS.type))
 )
 CURRENT_KEY: Final = _key(ConsumerGroupCurrentMemberAssignmentKey, "group_id", "member_id")
 CURRENT: Final = _value(
     ConsumerGroupCurrentMemberAssignmentValue,
-    Field("member_epoch", INT32),
-    Field("previous_member_epoch", INT32),
-    Field("state", INT8),
-    Field("assigned_partitions", array(_CURRENT_PARTITIONS.type)),
-    Field("partitions_pending_revocation", array(_CURRENT_PARTITIONS.type)),
+    StructField("member_epoch", INT32),
+    StructField("previous_member_epoch", INT32),
+    StructField("state", INT8),
+    StructField("assigned_partitions", array(_CURRENT_PARTITIONS.type)),
+    StructField("partitions_pending_revocation", array(_CURRENT_PARTITIONS.type)),
 )
 REGULAR_EXPRESSION_KEY: Final = _key(ConsumerGroupRegularExpressionKey, "group_id", "regular_expression")
 REGULAR_EXPRESSION: Final = _value(
     ConsumerGroupRegularExpressionValue,
-    Field("topics", array(STRING)),
-    Field("version", INT64),
-    Field("timestamp_ms", INT64),
+    StructField("topics", array(STRING)),
+    StructField("version", INT64),
+    StructField("timestamp_ms", INT64),
 )
 
 LAYOUTS: Final = {

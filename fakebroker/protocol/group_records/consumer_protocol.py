@@ -13,7 +13,7 @@ from struct import Struct
 from typing import Any, Final, NamedTuple
 
 from fakebroker.protocol.errors import InvalidRecordError
-from fakebroker.protocol.group_records.layout import BYTES, INT32, STRING, Field, Layout, array
+from fakebroker.protocol.group_records.layout import BYTES, INT32, STRING, StructField, StructLayout, array
 
 HIGHEST_VERSION: Final = 3
 
@@ -40,20 +40,24 @@ class Assignment(NamedTuple):
     user_data: bytes | None = None
 
 
-_TOPIC: Final[Layout[Any]] = Layout(NamedTopicPartitions, (Field("topic", STRING), Field("partitions", array(INT32))))
-_SUBSCRIPTION: Final[Layout[Subscription]] = Layout(
+_TOPIC: Final[StructLayout[Any]] = StructLayout(
+    NamedTopicPartitions, (StructField("topic", STRING), StructField("partitions", array(INT32)))
+)
+_SUBSCRIPTION: Final[StructLayout[Subscription]] = StructLayout(
     Subscription,
     (
-        Field("topics", array(STRING)),
-        Field("user_data", BYTES),
-        Field("owned_partitions", array(_TOPIC.type), since=1, default=()),
-        Field("generation_id", INT32, since=2, default=-1),
-        Field("rack_id", STRING, since=3),
+        StructField("topics", array(STRING)),
+        StructField("user_data", BYTES),
+        StructField("owned_partitions", array(_TOPIC.type), since=1, default=()),
+        StructField("generation_id", INT32, since=2, default=-1),
+        StructField("rack_id", STRING, since=3),
     ),
     highest_version=HIGHEST_VERSION,
 )
-_ASSIGNMENT: Final[Layout[Assignment]] = Layout(
-    Assignment, (Field("partitions", array(_TOPIC.type)), Field("user_data", BYTES)), highest_version=HIGHEST_VERSION
+_ASSIGNMENT: Final[StructLayout[Assignment]] = StructLayout(
+    Assignment,
+    (StructField("partitions", array(_TOPIC.type)), StructField("user_data", BYTES)),
+    highest_version=HIGHEST_VERSION,
 )
 
 

@@ -8,12 +8,12 @@ from typing import Any, Final
 
 from fakebroker.protocol.errors import InvalidRecordError
 from fakebroker.protocol.group_records import consumer_group, group_metadata, offset_commit
-from fakebroker.protocol.group_records.layout import Layout
+from fakebroker.protocol.group_records.layout import StructLayout
 
 _KIND: Final = Struct(">h")
 
 # The layouts of key and value, by the kind of the record.
-KINDS: Final[Mapping[int, tuple[Layout[Any], Layout[Any]]]] = {
+KINDS: Final[Mapping[int, tuple[StructLayout[Any], StructLayout[Any]]]] = {
     0: (offset_commit.KEY, offset_commit.VALUE),
     1: (offset_commit.KEY, offset_commit.VALUE),
     2: (group_metadata.KEY, group_metadata.VALUE),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from fakebroker.protocol.group_records.layout import BYTES, INT32, INT64, STRING, Field, Layout, array
+from fakebroker.protocol.group_records.layout import BYTES, INT32, INT64, STRING, StructField, StructLayout, array
 
 NONE: Final = -1  # no timestamp, no rebalance timeout: older versions lack them
 _VERSION: Final = 3  # the version that Kafka writes
@@ -49,31 +49,31 @@ class GroupMetadataValue:
         return VALUE.encode_value(self, _VERSION)
 
 
-_MEMBER: Final = Layout(
+_MEMBER: Final = StructLayout(
     MemberMetadata,
     (
-        Field("member_id", STRING),
-        Field("group_instance_id", STRING, since=3),
-        Field("client_id", STRING),
-        Field("client_host", STRING),
-        Field("rebalance_timeout_ms", INT32, since=1, default=NONE),
-        Field("session_timeout_ms", INT32),
-        Field("subscription", BYTES),
-        Field("assignment", BYTES),
+        StructField("member_id", STRING),
+        StructField("group_instance_id", STRING, since=3),
+        StructField("client_id", STRING),
+        StructField("client_host", STRING),
+        StructField("rebalance_timeout_ms", INT32, since=1, default=NONE),
+        StructField("session_timeout_ms", INT32),
+        StructField("subscription", BYTES),
+        StructField("assignment", BYTES),
     ),
 )
 
-KEY: Final = Layout(GroupMetadataKey, (Field("group", STRING),))
+KEY: Final = StructLayout(GroupMetadataKey, (StructField("group", STRING),))
 
-VALUE: Final = Layout(
+VALUE: Final = StructLayout(
     GroupMetadataValue,
     (
-        Field("protocol_type", STRING),
-        Field("generation", INT32),
-        Field("protocol", STRING),
-        Field("leader", STRING),
-        Field("current_state_timestamp_ms", INT64, since=2, default=NONE),
-        Field("members", array(_MEMBER.type)),
+        StructField("protocol_type", STRING),
+        StructField("generation", INT32),
+        StructField("protocol", STRING),
+        StructField("leader", STRING),
+        StructField("current_state_timestamp_ms", INT64, since=2, default=NONE),
+        StructField("members", array(_MEMBER.type)),
     ),
     highest_version=4,
     flexible_since=4,

@@ -24,46 +24,46 @@ _INT16: Final = Struct(">h")
 _LATEST: Final = 32_767
 
 
-class Type(NamedTuple):
+class FieldType(NamedTuple):
     """The type of a field. `struct` is the layout of a struct; `element` is the type of an array's elements."""
 
     kind: int
-    struct: Layout[Any] | None = None
-    element: Type | None = None
+    struct: StructLayout[Any] | None = None
+    element: FieldType | None = None
     nullable: bool = True
 
 
-INT8: Final = Type(tables.INT8)
-INT16: Final = Type(tables.INT16)
-INT32: Final = Type(tables.INT32)
-INT64: Final = Type(tables.INT64)
-STRING: Final = Type(tables.STRING)
-BYTES: Final = Type(tables.BYTES)
-UUID_: Final = Type(tables.UUID_, nullable=False)  # an id of zeros is no None
+INT8: Final = FieldType(tables.INT8)
+INT16: Final = FieldType(tables.INT16)
+INT32: Final = FieldType(tables.INT32)
+INT64: Final = FieldType(tables.INT64)
+STRING: Final = FieldType(tables.STRING)
+BYTES: Final = FieldType(tables.BYTES)
+UUID_: Final = FieldType(tables.UUID_, nullable=False)  # an id of zeros is no None
 
 
-def array(element: Type) -> Type:
-    return Type(tables.ARRAY, None, element)
+def array(element: FieldType) -> FieldType:
+    return FieldType(tables.ARRAY, None, element)
 
 
-def nullable(struct: Type) -> Type:
+def nullable(struct: FieldType) -> FieldType:
     return struct._replace(nullable=True)
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class StructField:
     """A field, with the name of the attribute. Outside of `since` to `until` it is not written, and `default` is read.
     A tagged field is not written either if it has that value."""
 
     name: str
-    type: Type
+    type: FieldType
     since: int = 0
     until: int = _LATEST
     default: Any = None
     tag: int = tables.UNTAGGED
 
 
-class Layout(Generic[T]):
+class StructLayout(Generic[T]):
     """The layout of a struct. `make` is called with a value for each field, in order."""
 
     __slots__ = ("_fields", "_flexible_since", "_highest_version", "_make", "_tables")
@@ -71,7 +71,7 @@ class Layout(Generic[T]):
     def __init__(
         self,
         make: Callable[..., T],
-        fields: Sequence[Field],
+        fields: Sequence[StructField],
         highest_version: int = _LATEST,
         flexible_since: int = _LATEST,
     ) -> None:
@@ -82,9 +82,9 @@ class Layout(Generic[T]):
         self._tables: dict[tuple[int, bool], tables.Struct] = {}
 
     @property
-    def type(self) -> Type:
+    def type(self) -> FieldType:
         """Return the layout as the type of a field of another struct, which says whether it is flexible."""
-        return Type(tables.STRUCT, self, nullable=False)
+        return FieldType(tables.STRUCT, self, nullable=False)
 
     def encode(self, value: T, prefix: int, version: int = 0) -> bytes:
         """Encode a value behind two bytes: the kind of a key, or the version of a value."""
@@ -143,7 +143,7 @@ class Layout(Generic[T]):
         return table
 
 
-def _field(name: str, kind: Type, version: int, flexible: bool, tag: int = tables.UNTAGGED) -> tables.Field:
+def _field(name: str, kind: FieldType, version: int, flexible: bool, tag: int = tables.UNTAGGED) -> tables.Field:
     struct = None if kind.struct is None else kind.struct._table(version, flexible)
     element = None if kind.element is None else _field("", kind.element, version, flexible)
     return tables.Field(name, kind.kind, flexible, kind.nullable, tag, struct, element)

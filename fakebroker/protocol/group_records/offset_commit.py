@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
 
-from fakebroker.protocol.group_records.layout import INT32, INT64, STRING, UUID_, Field, Layout
+from fakebroker.protocol.group_records.layout import INT32, INT64, STRING, UUID_, StructField, StructLayout
 
 ZERO_ID: Final = UUID(int=0)
 NONE: Final = -1  # no leader epoch, no time of expiry
@@ -43,17 +43,19 @@ class OffsetCommitValue:
         return VALUE.encode_value(self, self.version)
 
 
-KEY: Final = Layout(OffsetCommitKey, (Field("group", STRING), Field("topic", STRING), Field("partition", INT32)))
+KEY: Final = StructLayout(
+    OffsetCommitKey, (StructField("group", STRING), StructField("topic", STRING), StructField("partition", INT32))
+)
 
-VALUE: Final = Layout(
+VALUE: Final = StructLayout(
     OffsetCommitValue,
     (
-        Field("offset", INT64),
-        Field("leader_epoch", INT32, since=3, default=NONE),
-        Field("metadata", STRING),
-        Field("commit_timestamp_ms", INT64),
-        Field("expire_timestamp_ms", INT64, since=1, until=1, default=NONE),
-        Field("topic_id", UUID_, since=4, default=ZERO_ID, tag=0),
+        StructField("offset", INT64),
+        StructField("leader_epoch", INT32, since=3, default=NONE),
+        StructField("metadata", STRING),
+        StructField("commit_timestamp_ms", INT64),
+        StructField("expire_timestamp_ms", INT64, since=1, until=1, default=NONE),
+        StructField("topic_id", UUID_, since=4, default=ZERO_ID, tag=0),
     ),
     highest_version=4,
     flexible_since=4,

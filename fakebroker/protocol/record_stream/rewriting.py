@@ -24,7 +24,7 @@ _LONG_KEY: Final = 64 * 1024
 _decoder: Final = getincrementaldecoder("utf-8")
 
 
-class Measured:
+class RecordSizes:
     """The sizes that `measure` found and `write` needs, in the order of their use."""
 
     def __init__(self) -> None:
@@ -40,7 +40,7 @@ class RewritingStream(RecordFields):
     """
 
     def __init__(
-        self, count: i64, base_timestamp_ms: int, timestamp_ms: int | None, measured: Measured, writes: bool
+        self, count: i64, base_timestamp_ms: int, timestamp_ms: int | None, measured: RecordSizes, writes: bool
     ) -> None:
         super().__init__(count, False, LARGEST_SIZE)
         self.wants_bytes = True

@@ -12,7 +12,7 @@ from struct import Struct, pack
 from typing import Final
 
 from fakebroker.protocol.errors import InvalidRecordError
-from fakebroker.protocol.group_records.layout import INT8, INT16, INT32, INT64, STRING, Field, Layout, array
+from fakebroker.protocol.group_records.layout import INT8, INT16, INT32, INT64, STRING, StructField, StructLayout, array
 from fakebroker.protocol.varint import encode_unsigned_varint
 
 NONE: Final = -1
@@ -127,26 +127,26 @@ def _count(count: int, is_flexible: bool) -> bytes:
     return encode_unsigned_varint(count + 1) if is_flexible else _INT32.pack(count)
 
 
-_KEY: Final = Layout(TransactionLogKey, (Field("transactional_id", STRING),))
-_PARTITIONS: Final = Layout(
+_KEY: Final = StructLayout(TransactionLogKey, (StructField("transactional_id", STRING),))
+_PARTITIONS: Final = StructLayout(
     TransactionPartitions,
-    (Field("topic", STRING), Field("partition_ids", array(INT32))),
+    (StructField("topic", STRING), StructField("partition_ids", array(INT32))),
     flexible_since=_FLEXIBLE_SINCE,
 )
-_VALUE: Final = Layout(
+_VALUE: Final = StructLayout(
     TransactionLogValue,
     (
-        Field("producer_id", INT64),
-        Field("producer_epoch", INT16),
-        Field("transaction_timeout_ms", INT32),
-        Field("transaction_status", INT8),
-        Field("transaction_partitions", array(_PARTITIONS.type)),
-        Field("transaction_last_update_timestamp_ms", INT64),
-        Field("transaction_start_timestamp_ms", INT64),
-        Field("previous_producer_id", INT64, since=1, default=NONE, tag=0),
-        Field("next_producer_id", INT64, since=1, default=NONE, tag=1),
-        Field("client_transaction_version", INT16, since=1, default=0, tag=2),
-        Field("next_producer_epoch", INT16, since=1, default=NONE, tag=3),
+        StructField("producer_id", INT64),
+        StructField("producer_epoch", INT16),
+        StructField("transaction_timeout_ms", INT32),
+        StructField("transaction_status", INT8),
+        StructField("transaction_partitions", array(_PARTITIONS.type)),
+        StructField("transaction_last_update_timestamp_ms", INT64),
+        StructField("transaction_start_timestamp_ms", INT64),
+        StructField("previous_producer_id", INT64, since=1, default=NONE, tag=0),
+        StructField("next_producer_id", INT64, since=1, default=NONE, tag=1),
+        StructField("client_transaction_version", INT16, since=1, default=0, tag=2),
+        StructField("next_producer_epoch", INT16, since=1, default=NONE, tag=3),
     ),
     highest_version=1,
     flexible_since=_FLEXIBLE_SINCE,

@@ -5,40 +5,40 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Any, Self
 
-from fakebroker.server.arising.in_hand import AsyncArisen
+from fakebroker.server.arising.in_hand import AsyncStateFault
 from fakebroker.server.running.from_threads import FromThreads, awaited, called
 from fakebroker.server.running.loop_thread import LoopThread
 
 
-class Arisen(FromThreads[AsyncArisen]):
-    """A state fault of a `FakeCluster`: `AsyncArisen`, for use from any thread."""
+class StateFaultInHand(FromThreads[AsyncStateFault]):
+    """A state fault of a `FakeCluster`: `AsyncStateFault`, for use from any thread."""
 
-    def __init__(self, arisen: AsyncArisen, thread: LoopThread) -> None:
+    def __init__(self, arisen: AsyncStateFault, thread: LoopThread) -> None:
         super().__init__(arisen, thread)
         self.id = arisen.id
         self.preset = arisen.preset
 
     @property
     def hits(self) -> int:
-        """See `AsyncArisen.hits`."""
+        """See `AsyncStateFault.hits`."""
         return self._served.hits
 
     @property
     def is_done(self) -> bool:
-        """See `AsyncArisen.is_done`."""
+        """See `AsyncStateFault.is_done`."""
         return self._served.is_done
 
     @property
     def is_over(self) -> bool:
-        """See `AsyncArisen.is_over`."""
+        """See `AsyncStateFault.is_over`."""
         return self._served.is_over
 
-    wait = awaited(AsyncArisen.wait)
-    remove = called(AsyncArisen.remove)
-    heal = called(AsyncArisen.heal)
+    wait = awaited(AsyncStateFault.wait)
+    remove = called(AsyncStateFault.remove)
+    heal = called(AsyncStateFault.heal)
 
     def to_json(self) -> dict[str, Any]:
-        """See `AsyncArisen.to_json`."""
+        """See `AsyncStateFault.to_json`."""
         return self._served.to_json()
 
     def __enter__(self) -> Self:

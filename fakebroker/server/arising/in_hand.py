@@ -7,18 +7,18 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Self
 
-from fakebroker.cluster.arising.arisen import Arisen
-from fakebroker.cluster.arising.arising import Arising
+from fakebroker.cluster.arising.arising import StateFaults
+from fakebroker.cluster.arising.state_fault import StateFault
 from fakebroker.core.arguments import NUMBER_OR_NONE, require, require_at_least
 
 WAIT_S = 30.0  # the default timeout of `wait`
 
 
-class AsyncArisen:
+class AsyncStateFault:
     """A state fault of an `AsyncFakeCluster`. `id` is its name in the journal, "a1". In a `with` block it is removed at
     the end."""
 
-    def __init__(self, arisen: Arisen, arising: Arising, go_on: Callable[[], None]) -> None:
+    def __init__(self, arisen: StateFault, arising: StateFaults, go_on: Callable[[], None]) -> None:
         self._arisen = arisen
         self._arising = arising
         self._go_on = go_on

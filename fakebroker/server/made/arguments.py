@@ -54,7 +54,7 @@ _USUAL_BROKERS = 3
 
 
 @dataclass(frozen=True)
-class Place:
+class ListenerAddresses:
     """The addresses where brokers listen, and those that clients are sent. The n-th broker has the n-th port from
     `port` on, or a free one if `port` is 0. `is_dialled`: a connected client is sent the address that it used; the
     advertised host is for all others. `listener` is what clients find there."""
@@ -87,7 +87,7 @@ class Arguments:
     broker_ids: tuple[int, ...]
     racks: Mapping[int, str]
     features: Mapping[str, int]
-    places: tuple[Place, ...]
+    places: tuple[ListenerAddresses, ...]
     config: BrokerConfig
     behaviour: Behaviour
     seed: int
@@ -161,7 +161,7 @@ def _check_mapping_rules(config: BrokerConfig) -> None:
             raise ConfigError(f"{setting}: {error}") from None
 
 
-def _places(brokers: int, config: BrokerConfig, spec: ClusterSpec) -> tuple[Place, ...]:
+def _places(brokers: int, config: BrokerConfig, spec: ClusterSpec) -> tuple[ListenerAddresses, ...]:
     """Return the places from the arguments, else from the settings, else one with free ports."""
     if spec.listeners is not None:
         _refuse_beside_listeners(spec)
@@ -194,7 +194,7 @@ def _refuse_beside_listeners(spec: ClusterSpec) -> None:
             raise OptionError(f"leave out {{}}: each of {{}} has its own, as in {FORM}", name, "listeners")
 
 
-def _changed(text: ListenerText, spec: ClusterSpec) -> Place:
+def _changed(text: ListenerText, spec: ClusterSpec) -> ListenerAddresses:
     """Return the place of a listener of the settings, changed by the arguments. One that sets where to listen also sets
     the advertised address, unless that has an argument of its own."""
     is_moved = spec.host is not None or spec.port is not None or spec.advertised_host == DIALLED
@@ -209,7 +209,7 @@ def _changed(text: ListenerText, spec: ClusterSpec) -> Place:
     return _place(text, None, spec.advertised_host or "")
 
 
-def _place(text: ListenerText, host: str | None, advertised_host: str) -> Place:
+def _place(text: ListenerText, host: str | None, advertised_host: str) -> ListenerAddresses:
     """Return the place of a listener; `host` and `advertised_host` are those of the cluster, if any."""
     advertised_host = advertised_host or text.advertised_host
     is_dialled = advertised_host == DIALLED
@@ -218,10 +218,10 @@ def _place(text: ListenerText, host: str | None, advertised_host: str) -> Place:
     if not advertised_host:
         advertised_host, is_told_dialled = told_of(host)
         is_dialled = is_dialled or is_told_dialled
-    return Place(host, text.port, advertised_host, text.advertised_port, is_dialled, text.listener)
+    return ListenerAddresses(host, text.port, advertised_host, text.advertised_port, is_dialled, text.listener)
 
 
-def _check_room(brokers: int, places: Sequence[Place], spec: ClusterSpec) -> None:
+def _check_room(brokers: int, places: Sequence[ListenerAddresses], spec: ClusterSpec) -> None:
     """Refuse ports that leave no room for all brokers, and listeners that would share one."""
     most = 65_536 - brokers
     for place in places:

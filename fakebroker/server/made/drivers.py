@@ -11,7 +11,7 @@ from fakebroker.core.schedule import order_of
 from fakebroker.server.clocks import Clock
 from fakebroker.server.driver import Driver
 from fakebroker.server.made.arguments import Arguments
-from fakebroker.server.made.lives import Lives
+from fakebroker.server.made.lives import LifeSequence
 from fakebroker.server.spill.file import SpillFile
 from fakebroker.server.turn.measured_turn import MeasuredTurn
 from fakebroker.server.writing.purgatory_log import log_unparked
@@ -19,7 +19,9 @@ from fakebroker.server.writing.purgatory_log import log_unparked
 log = logging.getLogger("fakebroker")
 
 
-def new_driver(made: Arguments, lives: Lives, clock: Clock, journal: Journal | None, store: SpillFile | None) -> Driver:
+def new_driver(
+    made: Arguments, lives: LifeSequence, clock: Clock, journal: Journal | None, store: SpillFile | None
+) -> Driver:
     """Return the driver of a new cluster, which begins its next life."""
     now, order = clock.stamp(), order_of(made.schedule, made.seed)
     settings = made.broker_ids, made.config, made.behaviour, lives.begin(now.wall_ms)

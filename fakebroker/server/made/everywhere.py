@@ -20,7 +20,7 @@ _ALL_OF_IPV4: Final = "0.0.0.0"
 _LOOPBACKS: Final = {socket.AF_INET: "127.0.0.1", socket.AF_INET6: "::1"}
 
 
-class Told(NamedTuple):
+class AdvertisedAddress(NamedTuple):
     """The advertised address. `host` is for clients that have not connected. `is_dialled`: each connected client is
     sent the address that it used."""
 
@@ -28,21 +28,21 @@ class Told(NamedTuple):
     is_dialled: bool
 
 
-def told_of(host: str) -> Told:
+def told_of(host: str) -> AdvertisedAddress:
     """Return the address that clients can reach if brokers listen on this host."""
     if bound_host(host) is None:
         return _told_of_everywhere()
-    return Told(_LOOPBACKS[socket.AF_INET] if host == _ALL_OF_IPV4 else host, False)
+    return AdvertisedAddress(_LOOPBACKS[socket.AF_INET] if host == _ALL_OF_IPV4 else host, False)
 
 
-def _told_of_everywhere() -> Told:
+def _told_of_everywhere() -> AdvertisedAddress:
     families = [family for family in _LOOPBACKS if _is_usable(family)]
     named = _families_of_localhost()
     if named == set(families):
-        return Told(_LOCALHOST, False)
+        return AdvertisedAddress(_LOCALHOST, False)
     if len(families) == 1:
-        return Told(_LOOPBACKS[families[0]], False)
-    return Told(_LOCALHOST if named else _LOOPBACKS[socket.AF_INET], True)
+        return AdvertisedAddress(_LOOPBACKS[families[0]], False)
+    return AdvertisedAddress(_LOCALHOST if named else _LOOPBACKS[socket.AF_INET], True)
 
 
 def _is_usable(family: socket.AddressFamily) -> bool:

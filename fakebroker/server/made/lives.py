@@ -26,7 +26,7 @@ _START_OF_2026_S: Final = 1_767_225_600
 
 
 @final
-class Lives:
+class LifeSequence:
     """A sequence of lives. `is_known`: clients may know the address. Raises ValueError for an unknown kind of first
     life."""
 
@@ -50,4 +50,4 @@ class Lives:
         """End the life of a cluster, which gives clients no more ids. None if there was none."""
         if driver is not None:
             self._next = driver.cluster.next_life()
-            Lives._unused_leader_epoch = max(self._unused_leader_epoch, self._next.leader_epoch)
+            LifeSequence._unused_leader_epoch = max(self._unused_leader_epoch, self._next.leader_epoch)

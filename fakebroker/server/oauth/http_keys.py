@@ -62,7 +62,7 @@ class _Pauses(NamedTuple):
     backoff_max_s: float
 
 
-class Fetched(NamedTuple):
+class FetchedKeys(NamedTuple):
     """The keys of a response. Numbers are in the order in which fetches begin."""
 
     number: int
@@ -84,7 +84,7 @@ class HttpKeys:
             config.sasl_oauthbearer_jwks_endpoint_retry_backoff_max_ms / 1000,
         )
         self._numbers = count(1)
-        self._used = Fetched(0, [])
+        self._used = FetchedKeys(0, [])
         self._missing: dict[str, float] = {}  # the ids of unknown keys, and until when they are not fetched again
         self._refreshed_s = -inf  # when the keys were fetched again, on the clock of the event loop
         self._left_out = ""  # what the log says of keys that cannot be used
@@ -96,14 +96,14 @@ class HttpKeys:
         self.use(await self.fetch())
         self._task = asyncio.get_running_loop().create_task(self._refresh())
 
-    def use(self, fetched: Fetched) -> None:
+    def use(self, fetched: FetchedKeys) -> None:
         """Verify tokens with these keys, as after a start. Keys that were requested before the present ones are
         dropped."""
         self._use(fetched)
         self._missing.clear()
         self._refreshed_s = -inf
 
-    def _use(self, fetched: Fetched) -> None:
+    def _use(self, fetched: FetchedKeys) -> None:
         if fetched.number > self._used.number:
             self._used = fetched
 
@@ -163,7 +163,7 @@ class HttpKeys:
                         self._missing.pop(key.key_id, None)
                 return
 
-    async def fetch(self) -> Fetched:
+    async def fetch(self) -> FetchedKeys:
         """Return the keys that the server has now. Raise ConfigError."""
         number = next(self._numbers)
         try:
@@ -177,7 +177,7 @@ class HttpKeys:
         if left_out and left_out != self._left_out:
             log.warning(left_out)
         self._left_out = left_out
-        return Fetched(number, keys)
+        return FetchedKeys(number, keys)
 
     async def _get(self) -> bytes:
         """Return the body of the response."""

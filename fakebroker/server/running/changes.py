@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 
-class Changes:
+class ChangeQueue:
     """A queue of changes. `turn` is held by the change in progress. Use it on one event loop."""
 
     def __init__(self) -> None:

@@ -23,10 +23,10 @@ T = TypeVar("T")
 _INTERRUPTED_S = 5.0  # how long an interrupted caller waits for the thread's end; a second interrupt ends that wait
 
 
-class _Run:
+class _ThreadRun:
     """One run of the thread, from start to end. `main` is the coroutine that the loop runs."""
 
-    def __init__(self, target: Callable[[_Run], None]) -> None:
+    def __init__(self, target: Callable[[_ThreadRun], None]) -> None:
         self.started: Future[asyncio.AbstractEventLoop] = Future()
         self.is_over = False
         self._is_cancelled = False
@@ -66,7 +66,7 @@ class LoopThread:
         self._stop = stop
         self._not_running = not_running
         self._starting_or_stopping = threading.Lock()
-        self._run: _Run | None = None
+        self._run: _ThreadRun | None = None
         self._calling = threading.Lock()  # a call that reaches the loop comes before its end, or is refused
         self._loop: asyncio.AbstractEventLoop | None = None  # None: takes no calls
         self._is_inherited = False
@@ -81,7 +81,7 @@ class LoopThread:
                 raise RuntimeError("the cluster is running already")
             try:
                 self._join()  # left by a stop() that was interrupted
-                run = self._run = _Run(self._work)
+                run = self._run = _ThreadRun(self._work)
                 tell_of_fork(self)
                 run.thread.start()
                 self._loop = run.started.result()
@@ -119,13 +119,13 @@ class LoopThread:
         self._run = None
         tell_no_more(self)
 
-    def _work(self, run: _Run) -> None:
+    def _work(self, run: _ThreadRun) -> None:
         try:
             self._work_on_loop(run)
         finally:
             run.ended.set()
 
-    def _work_on_loop(self, run: _Run) -> None:
+    def _work_on_loop(self, run: _ThreadRun) -> None:
         try:
             loop = self._new_loop()
         except BaseException as error:
@@ -142,7 +142,7 @@ class LoopThread:
         finally:
             loop.close()
 
-    async def _main(self, run: _Run) -> None:
+    async def _main(self, run: _ThreadRun) -> None:
         try:
             await self._start()
         except BaseException as error:

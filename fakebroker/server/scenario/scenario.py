@@ -17,7 +17,7 @@ from fakebroker.core.errors import KafkaError
 from fakebroker.core.faults.fault import Fault
 from fakebroker.core.faults.presets import Preset, read_preset
 from fakebroker.server.faults_in_hand import AsyncFaults
-from fakebroker.server.followers_in_hand import Followers
+from fakebroker.server.followers_in_hand import FollowerBehaviours
 from fakebroker.server.quotas_in_hand import Quotas
 from fakebroker.server.scenario.checking import problem
 from fakebroker.yaml_places import BadYaml, Document, Path, Place, read
@@ -25,11 +25,11 @@ from fakebroker.yaml_places import BadYaml, Document, Path, Place, read
 _IN_THE_CLUSTER = {"topics", "scripts", "quotas", "faults"}  # all other keys are arguments of FakeCluster
 
 
-class Hands(Protocol):
+class ClusterSetup(Protocol):
     """The methods that set up a cluster; `AsyncFakeCluster` has them."""
 
     @property
-    def followers(self) -> Followers: ...
+    def followers(self) -> FollowerBehaviours: ...
     @property
     def quotas(self) -> Quotas: ...
     @property
@@ -136,7 +136,7 @@ class Scenario:
             return path
         return ()
 
-    def set_up(self, cluster: Hands) -> None:
+    def set_up(self, cluster: ClusterSetup) -> None:
         """Create the content in a cluster that has just started. Raises ScenarioError if the cluster refuses it."""
         for index, quota in enumerate(self._said.get("quotas", ())):
             with self._at("quotas", index):

@@ -28,7 +28,7 @@ _PARTS_AT_ONCE = 1_024  # IOV_MAX
 _DEFAULT_UNWRITTEN_BYTES = 4_194_304
 
 
-class _Run:
+class _SpilledData:
     """The data put at `position`."""
 
     __slots__ = ("parts", "position", "size")
@@ -50,13 +50,13 @@ class SpillFile(Store):
         self._closed = False
         # Shared with the thread, under the lock of `_changed`.
         self._changed = threading.Condition()
-        self._unwritten: dict[int, _Run] = {}  # by position, the last data put there
+        self._unwritten: dict[int, _SpilledData] = {}  # by position, the last data put there
         self._error: OSError | None = None
         self._tries = 0
         self.unwritten_bytes = 0
         # Shared with the garbage collector: these two may be used from a finalizer.
         self._freed: deque[tuple[int, int]] = deque()
-        self._inbox: SimpleQueue[_Run | None] = SimpleQueue()  # None: check again
+        self._inbox: SimpleQueue[_SpilledData | None] = SimpleQueue()  # None: check again
 
     @property
     def place(self) -> str:
@@ -79,7 +79,7 @@ class SpillFile(Store):
                 self._try_again()
             self._take_back()
             position = self._space.take(size)
-            run = self._unwritten[position] = _Run(position, list(parts), size)
+            run = self._unwritten[position] = _SpilledData(position, list(parts), size)
             self.unwritten_bytes += size
             self._inbox.put(run)
             while self.unwritten_bytes > self._max_unwritten_bytes and self._error is None:
@@ -139,7 +139,7 @@ class SpillFile(Store):
     # Methods of the thread.
 
     def _work(self) -> None:
-        backlog: deque[_Run] = deque()
+        backlog: deque[_SpilledData] = deque()
         length = 0
         while True:
             run = self._inbox.get()
@@ -160,7 +160,7 @@ class SpillFile(Store):
                 self._cut(end)
             run = None  # release the records while waiting for the next run
 
-    def _write(self, backlog: deque[_Run]) -> OSError | None:
+    def _write(self, backlog: deque[_SpilledData]) -> OSError | None:
         """Write the backlog in its order. Return the error that stopped it, or None."""
         assert self._file is not None
         while backlog and not self._closed:
@@ -186,7 +186,7 @@ class SpillFile(Store):
             return  # the data is right, only the disk space is not returned
 
 
-def _write_all(fileno: int, run: _Run) -> None:
+def _write_all(fileno: int, run: _SpilledData) -> None:
     at = run.position
     for first in range(0, len(run.parts), _PARTS_AT_ONCE):
         parts = [memoryview(part) for part in run.parts[first : first + _PARTS_AT_ONCE]]

@@ -36,7 +36,7 @@ _PROVIDERS: Final = {
 }
 
 
-class Login(NamedTuple):
+class ClientLogin(NamedTuple):
     """The authentication of a client: by a mechanism of SASL with a user and a password, or a token, by a certificate,
     or not at all."""
 
@@ -51,7 +51,7 @@ class _Facts(NamedTuple):
     servers: str
     listener: Listener
     tls: Tls | None  # None without TLS
-    login: Login
+    login: ClientLogin
     token_file: Callable[[str], Path]
 
     @property
@@ -59,7 +59,7 @@ class _Facts(NamedTuple):
         return self.listener.has_sasl and self.login.user is not None
 
 
-def client_settings(library: str, servers: str, listener: Listener, tls: Tls, login: Login) -> dict[str, Any]:
+def client_settings(library: str, servers: str, listener: Listener, tls: Tls, login: ClientLogin) -> dict[str, Any]:
     """Return the settings for a library of `LIBRARIES`. Raises ValueError for another one, and without a user or
     password where the listener asks for them. Raises it also for a token that the library does not take as a
     setting."""
@@ -83,7 +83,7 @@ def client_settings(library: str, servers: str, listener: Listener, tls: Tls, lo
     return settings_of(_Facts(servers, listener, tls if listener.has_tls else None, login, tls.token_file))
 
 
-def _check_token(library: str, listener: Listener, login: Login) -> None:
+def _check_token(library: str, listener: Listener, login: ClientLogin) -> None:
     if login.mechanism != OAUTHBEARER or not listener.has_sasl:
         where = f"{login.mechanism} at the listener {listener.name}"
         raise ValueError(f"a token is for OAUTHBEARER at a listener with SASL, not for {where}")
@@ -210,7 +210,7 @@ def _go(facts: _Facts) -> dict[str, Any]:
     return settings
 
 
-def _sasl(login: Login) -> dict[str, Any]:
+def _sasl(login: ClientLogin) -> dict[str, Any]:
     """Return mechanism and user, or mechanism and token; nothing without either."""
     if login.token is not None:
         return {"mechanism": login.mechanism, "token": login.token}

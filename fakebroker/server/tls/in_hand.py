@@ -12,7 +12,7 @@ from typing import Final
 
 from fakebroker.core.arguments import PATH_OR_NONE, require
 from fakebroker.server.clocks import Clock
-from fakebroker.server.made.arguments import Place
+from fakebroker.server.made.arguments import ListenerAddresses
 from fakebroker.server.tls.certificates import PASSWORD, Certificates, ClientCertificate
 from fakebroker.server.tls.contexts import Contexts
 
@@ -27,7 +27,7 @@ class Tls:
     password = PASSWORD
     """The password of all key stores and trust stores."""
 
-    def __init__(self, places: Sequence[Place], folder: str | PathLike[str] | None) -> None:
+    def __init__(self, places: Sequence[ListenerAddresses], folder: str | PathLike[str] | None) -> None:
         require(PATH_OR_NONE, certificates=folder)
         if folder == "":
             raise ValueError("certificates must be the name of a folder, not ''")

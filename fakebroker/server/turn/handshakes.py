@@ -21,7 +21,7 @@ __all__ = ["Handshakes"]
 _STEPS_IN_TURN: Final = 4
 
 
-class _Waiting(NamedTuple):
+class _WaitingHandshake(NamedTuple):
     connection: Connection
     transport: asyncio.Transport
     step: Callable[[], None]
@@ -33,7 +33,7 @@ class Handshakes:
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self._left = _STEPS_IN_TURN
-        self._waiting: deque[_Waiting] = deque()
+        self._waiting: deque[_WaitingHandshake] = deque()
         self._next_turn: asyncio.Handle | None = None
 
     def stop(self) -> None:
@@ -58,7 +58,7 @@ class Handshakes:
             return
         if not connection.reading_paused and not transport.is_closing():
             transport.pause_reading()
-        self._waiting.append(_Waiting(connection, transport, step))
+        self._waiting.append(_WaitingHandshake(connection, transport, step))
 
     def _begin_turn(self) -> None:
         self._next_turn = None

@@ -14,7 +14,7 @@ from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.crash_loss import CrashLoss
 from fakebroker.core.errors import ConfigError
 from fakebroker.core.replication.behaviour import MAX_LAG_MS
-from fakebroker.producer.errors import ConfigError as ProducerConfigError
+from fakebroker.producer.errors import ProducerConfigError
 from fakebroker.producer.producer_config import ProducerConfig
 
 CRASHES: Final = {"process": CrashLoss.NOTHING, "power": CrashLoss.UNFLUSHED, "disk": CrashLoss.EVERYTHING}

@@ -13,7 +13,7 @@ from functools import partial
 from heapq import heappop, heappush
 from random import Random
 
-from fakebroker.producer.client.effects import Connect, Disconnect, SendBytes
+from fakebroker.producer.client.effects import CloseConnection, Connect, SendBytes
 from fakebroker.producer.client.kafka_producer import KafkaProducer
 from fakebroker.producer.journal.events import ProducerEvent
 from fakebroker.producer.journal.journal import DEFAULT_SIZE, ProducerJournal
@@ -61,7 +61,7 @@ class SimulatedProducer:
             match effect:
                 case Connect(number, host, port):
                     around.later(partial(self._connect, number, (host, port)))
-                case Disconnect(number):
+                case CloseConnection(number):
                     around.later(partial(self._disconnect, number))
         deadline_ms = self.producer.next_deadline_ms()
         if deadline_ms is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from fakebroker.producer.errors import ConfigError
+from fakebroker.producer.errors import ProducerConfigError
 from fakebroker.producer.producer_config import ProducerConfig
 
 RAW, PRODUCER, TRANSFORM = "raw", "producer", "transform"
@@ -31,5 +31,5 @@ def slips_of_sender(group: Any) -> Iterator[tuple[str, str]]:
     if has_producer:
         try:
             ProducerConfig(group.generation, {**group.settings, "acks": str(group.acks)})
-        except ConfigError as error:
+        except ProducerConfigError as error:
             yield "settings", f"has a producer that cannot be: {str(error).removesuffix('.')}"

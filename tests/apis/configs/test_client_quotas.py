@@ -9,7 +9,7 @@ from support.asking import ask
 from support.requests import produce
 from support.simulation import SimulatedClient, Simulation
 
-from fakebroker.network.connection import State
+from fakebroker.network.connection import ChannelMuteState
 
 DESCRIBE, ALTER = 48, 49
 INVALID_REQUEST = 42
@@ -76,7 +76,7 @@ def test_it_holds_from_the_next_request_on(simulation: Simulation, client: Simul
     simulation.topic("t", replicas=1)
     alter(client, ([("client-id", "test")], {"producer_byte_rate": 1.0}))
     client.send(produce("t", acks=1))
-    assert client.connection.state is State.THROTTLED
+    assert client.connection.state is ChannelMuteState.THROTTLED
 
 
 def test_filters(client: SimulatedClient) -> None:

@@ -10,7 +10,7 @@ from support.simulation import SimulatedClient, Simulation
 
 from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.config.broker_configs.ours import KAFKA_DEFAULTS
-from fakebroker.core.config.config_helper import BrokerConfigs
+from fakebroker.core.config.config_helper import BrokerConfigLayers
 from fakebroker.core.controller.topics import NewTopic
 from fakebroker.core.security.identity import PLAINTEXT
 from fakebroker.protocol.slices import finish
@@ -130,7 +130,7 @@ def test_a_replication_factor_that_is_given_is_told_as_given() -> None:
 
 def test_defaults_of_kafka_are_told_as_defaults() -> None:
     config = BrokerConfig().with_defaults(KAFKA_DEFAULTS).of_cluster(2)
-    configs = {each.name: each for each in BrokerConfigs(config, {}, {}, {}).describe()}
+    configs = {each.name: each for each in BrokerConfigLayers(config, {}, {}, {}).describe()}
     assert {name: synonyms(configs[name]) for name in (*_FACTORS, "log.memory.bytes")} == {
         "default.replication.factor": [("default.replication.factor", "1", 5)],
         "offsets.topic.replication.factor": [("offsets.topic.replication.factor", "3", 5)],

@@ -7,21 +7,21 @@ from support.answers import NONE, TIMED_OUT, answers
 from support.requests import produce
 from support.simulation import Simulation
 
-from fakebroker.cluster.arising.arisen import Arisen
-from fakebroker.core.faults.presets import Partition
+from fakebroker.cluster.arising.state_fault import StateFault
+from fakebroker.core.faults.presets import NetworkPartition
 
 SESSION_MS = 9_000
 HEARS_MS = 15  # fakebroker.metadata.delay.ms
 LAG_MS = 30_000  # replica.lag.time.max.ms
 
 
-def cut(simulation: Simulation, a: tuple[int, ...], b: tuple[int, ...], controller: str = "both") -> Arisen:
-    arisen = simulation.cluster.faults.arising.arise(Partition(a, b, controller))
+def cut(simulation: Simulation, a: tuple[int, ...], b: tuple[int, ...], controller: str = "both") -> StateFault:
+    arisen = simulation.cluster.faults.arising.arise(NetworkPartition(a, b, controller))
     simulation.settle()
     return arisen
 
 
-def heal(simulation: Simulation, arisen: Arisen) -> None:
+def heal(simulation: Simulation, arisen: StateFault) -> None:
     simulation.cluster.now = simulation.now
     simulation.cluster.faults.arising.remove(arisen)
     simulation.settle()

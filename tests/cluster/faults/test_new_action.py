@@ -9,22 +9,22 @@ import pytest
 from support.faulty import FaultyCluster
 from support.requests import produce
 
-from fakebroker.core.faults.acting import Changes, Whom
-from fakebroker.core.faults.actions import VERBS, OfCluster
+from fakebroker.core.faults.acting import ActionTarget, Changes
+from fakebroker.core.faults.actions import VERBS, ClusterAction
 from fakebroker.core.faults.fault import Fault
 
 
 @pytest.fixture
 def verb() -> Iterator[str]:
     @dataclass(frozen=True)
-    class PauseAll(OfCluster):
+    class PauseAll(ClusterAction):
         """Pause all brokers except that of the request, or except `broker`."""
 
         verb = "pause_all_but"
         main = "broker"
         broker: int | None = None
 
-        def change(self, cluster: Changes, whom: Whom) -> None:
+        def change(self, cluster: Changes, whom: ActionTarget) -> None:
             for broker_id in {1, 2, 3} - {self.broker or whom.broker_id}:
                 cluster.pause(broker_id)
 

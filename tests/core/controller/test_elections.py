@@ -6,7 +6,7 @@ import pytest
 
 from fakebroker.core.broker_registry import BrokerRegistry
 from fakebroker.core.config.topic_config import TopicConfig
-from fakebroker.core.controller.elections import Elected, Election, elect_leader
+from fakebroker.core.controller.elections import Election, ElectionResult, elect_leader
 from fakebroker.core.replication.partition import NO_LEADER, Partition
 from fakebroker.protocol.topic_partition import TopicPartition
 
@@ -52,25 +52,29 @@ def test_the_elected_leader(
     new_isr: tuple[int, ...],
 ) -> None:
     election = Election.UNCLEAN if unclean else Election.ONLINE
-    assert elect_leader(partition(leader, isr, alive, unclean), target_isr, election) == Elected(leads, new_isr)
+    assert elect_leader(partition(leader, isr, alive, unclean), target_isr, election) == ElectionResult(leads, new_isr)
 
 
 @pytest.mark.parametrize(
     ("name", "leader", "isr", "elr", "last", "target_isr", "alive", "unclean", "elected"),
     [
-        ("below the minimum, one is eligible", 2, {2, 3, 1}, (), (), {2}, {2}, False, Elected(2, (2,), (1, 3))),
-        ("at the minimum, no replica is eligible", 2, {2, 3, 1}, (), (), {2, 3}, {2, 3}, False, Elected(2, (2, 3))),
+        ("below the minimum, one is eligible", 2, {2, 3, 1}, (), (), {2}, {2}, False, ElectionResult(2, (2,), (1, 3))),
+        ("at the minimum, no replica is eligible", 2, {2, 3, 1}, (), (), {2, 3}, {2, 3}, False,
+         ElectionResult(2, (2, 3))),
         ("the last in-sync replica goes: no leader, empty ISR", 2, {2}, (), (), set(), {1, 3}, False,
-         Elected(NO_LEADER, (), (2,))),
+         ElectionResult(NO_LEADER, (), (2,))),
         ("an eligible replica leads, in assignment order", 2, {2}, (1, 3), (), set(), {1, 3}, False,
-         Elected(3, (3,), (1, 2))),
-        ("an in-sync replica comes first", NO_LEADER, {1}, (2, 3), (2,), {1}, {1, 2}, False, Elected(1, (1,), (2, 3))),
-        ("eligible comes before unclean", 2, {2}, (1,), (), set(), {1, 3}, True, Elected(1, (1,), (2,))),
+         ElectionResult(3, (3,), (1, 2))),
+        ("an in-sync replica comes first", NO_LEADER, {1}, (2, 3), (2,), {1}, {1, 2}, False,
+         ElectionResult(1, (1,), (2, 3))),
+        ("eligible comes before unclean", 2, {2}, (1,), (), set(), {1, 3}, True, ElectionResult(1, (1,), (2,))),
         ("unclean as the last resort, and no ELR", 2, {2}, (), (), set(), {1}, True,
-         Elected(1, (1,))),
-        ("without an ELR the last leader leads", NO_LEADER, set(), (), (3,), set(), {1, 3}, False, Elected(3, (3,))),
-        ("with an ELR it waits", NO_LEADER, set(), (1,), (3,), set(), {3}, False, Elected(NO_LEADER, (), (1,))),
-        ("a last leader that is not alive", NO_LEADER, set(), (), (3,), set(), {1}, False, Elected(NO_LEADER, ())),
+         ElectionResult(1, (1,))),
+        ("without an ELR the last leader leads", NO_LEADER, set(), (), (3,), set(), {1, 3}, False,
+         ElectionResult(3, (3,))),
+        ("with an ELR it waits", NO_LEADER, set(), (1,), (3,), set(), {3}, False, ElectionResult(NO_LEADER, (), (1,))),
+        ("a last leader that is not alive", NO_LEADER, set(), (), (3,), set(), {1}, False,
+         ElectionResult(NO_LEADER, ())),
     ],
 )  # fmt: skip
 def test_the_elected_leader_with_eligible_leader_replicas(
@@ -82,7 +86,7 @@ def test_the_elected_leader_with_eligible_leader_replicas(
     target_isr: set[int],
     alive: set[int],
     unclean: bool,
-    elected: Elected,
+    elected: ElectionResult,
 ) -> None:
     made = with_elr(leader, isr, elr, last, alive)
     assert elect_leader(made, target_isr, Election.UNCLEAN if unclean else Election.ONLINE) == elected
@@ -90,12 +94,12 @@ def test_the_elected_leader_with_eligible_leader_replicas(
 
 def test_a_replica_that_crashed_is_not_eligible() -> None:
     made = with_elr(NO_LEADER, set(), (1, 2), (2,), {3})
-    assert elect_leader(made, (), Election.ONLINE, unclean=(2,)) == Elected(NO_LEADER, (), (1,))
+    assert elect_leader(made, (), Election.ONLINE, unclean=(2,)) == ElectionResult(NO_LEADER, (), (1,))
 
 
 def test_the_preferred_leader_may_be_an_eligible_one() -> None:
     made = with_elr(NO_LEADER, set(), (1, 2), (3,), {1, 2})
-    assert elect_leader(made, (), Election.PREFERRED) == Elected(2, (2,), (1,))
+    assert elect_leader(made, (), Election.PREFERRED) == ElectionResult(2, (2,), (1,))
 
 
 def with_elr(leader: int, isr: set[int], elr: tuple[int, ...], last: tuple[int, ...], alive: set[int]) -> Partition:

@@ -18,8 +18,8 @@ from support.transacting import read_committed
 from support.transactions import end, init
 from support.transactions import with_coordinator as with_transactions
 
-from fakebroker.cluster.arising.arisen import Arisen
-from fakebroker.core.faults.presets import Partition
+from fakebroker.cluster.arising.state_fault import StateFault
+from fakebroker.core.faults.presets import NetworkPartition
 from fakebroker.core.journal.broker_events import LeaderStale, MetadataCaughtUp
 from fakebroker.core.journal.journal import Journal
 from fakebroker.protocol.record_batch import Record
@@ -43,20 +43,20 @@ def simulation() -> Simulation:
     return made
 
 
-def cut(simulation: Plain, *a: int, b: tuple[int, ...] = (2, 3), controller: str = "b") -> Arisen:
-    arisen = simulation.cluster.faults.arising.arise(Partition(a or (1,), b, controller))
+def cut(simulation: Plain, *a: int, b: tuple[int, ...] = (2, 3), controller: str = "b") -> StateFault:
+    arisen = simulation.cluster.faults.arising.arise(NetworkPartition(a or (1,), b, controller))
     simulation.settle()
     return arisen
 
 
-def heal(simulation: Plain, arisen: Arisen, wait_ms: int = HEARS_MS) -> None:
+def heal(simulation: Plain, arisen: StateFault, wait_ms: int = HEARS_MS) -> None:
     simulation.cluster.now = simulation.now
     simulation.cluster.faults.arising.remove(arisen)
     simulation.settle()
     simulation.advance(wait_ms)
 
 
-def isolated(simulation: Simulation) -> Arisen:
+def isolated(simulation: Simulation) -> StateFault:
     """Cut off broker 1 until its session ends; broker 2 leads then."""
     arisen = cut(simulation)
     simulation.advance(SESSION_MS)

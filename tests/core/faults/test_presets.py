@@ -9,7 +9,7 @@ import pytest
 from fakebroker.core.faults.presets import (
     FullDisk,
     GcPause,
-    Partition,
+    NetworkPartition,
     Preset,
     RollingRestart,
     SlowDisk,
@@ -21,8 +21,8 @@ from fakebroker.core.faults.presets import (
 @pytest.mark.parametrize(
     ("preset", "said", "words"),
     [
-        (Partition((1,), (2, 3)), {"a": [1], "b": [2, 3]}, "partition a=1 b=2,3"),
-        (Partition((1,), (2,), "b"), {"a": [1], "b": [2], "controller": "b"}, "partition a=1 b=2 controller=b"),
+        (NetworkPartition((1,), (2, 3)), {"a": [1], "b": [2, 3]}, "partition a=1 b=2,3"),
+        (NetworkPartition((1,), (2,), "b"), {"a": [1], "b": [2], "controller": "b"}, "partition a=1 b=2 controller=b"),
         (GcPause(2, 12_000), {"broker": 2, "ms": 12_000}, "gc_pause broker=2 ms=12000"),
         (FullDisk(3), {"broker": 3}, "full_disk broker=3"),
         (SlowDisk(3, 5), {"broker": 3, "ms": 5}, "slow_disk broker=3 ms=5"),
@@ -39,12 +39,12 @@ def test_it_is_read_as_it_is_written(preset: Preset, said: dict[str, Any], words
 
 def test_only_the_controller_may_be_lost() -> None:
     lost = read_preset({"preset": "partition", "a": [1, 2], "b": [], "controller": "b"})
-    assert lost == Partition((1, 2), (), "b")
+    assert lost == NetworkPartition((1, 2), (), "b")
     assert lost.without_controller == (1, 2)
 
 
 def test_one_broker_need_be_no_list() -> None:
-    assert read_preset({"preset": "partition", "a": 1, "b": [2, 2]}) == Partition((1,), (2,))
+    assert read_preset({"preset": "partition", "a": 1, "b": [2, 2]}) == NetworkPartition((1,), (2,))
 
 
 @pytest.mark.parametrize(

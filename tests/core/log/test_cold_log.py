@@ -14,7 +14,7 @@ from fakebroker.core.broker_registry import BrokerRegistry
 from fakebroker.core.log.eviction import move_out
 from fakebroker.core.log.log import Log, LoggedBatch
 from fakebroker.core.log.memory import LogMemory, PartitionMemory
-from fakebroker.core.log.producer_entry import ProducerBatch
+from fakebroker.core.log.producer_entry import ProducerFields
 from fakebroker.core.log.retention import start_by_size, start_by_time
 from fakebroker.core.log.store import MemoryStore
 from fakebroker.core.replication.replica import Replica
@@ -33,7 +33,7 @@ def logged(offset: int, epoch: int, count: int, body: int, age_ms: int, producer
     )
     records = [Record(None, bytes(body)), *([Record(None, b"")] * (count - 1))]
     data = batch_of(records, base_timestamp_ms=at_ms, **of_producer)
-    said = ProducerBatch(producer, 0, offset, at_ms) if producer >= 0 else None
+    said = ProducerFields(producer, 0, offset, at_ms) if producer >= 0 else None
     return LoggedBatch(offset, offset + count - 1, epoch, data, TIME_MS if at_ms == -1 else at_ms, said)
 
 

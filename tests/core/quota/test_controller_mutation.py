@@ -13,7 +13,7 @@ from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.errors import KafkaError
 from fakebroker.core.quota.controller_mutation import ControllerMutationQuotaManager, TokenBucket
 from fakebroker.core.quota.quota import QuotaEntity
-from fakebroker.network.connection import State
+from fakebroker.network.connection import ChannelMuteState
 
 CREATE_TOPICS, DELETE_TOPICS, CREATE_PARTITIONS = 19, 20, 37
 THROTTLED = 89
@@ -111,10 +111,10 @@ def told(answer: Any, results: str) -> tuple[list[int], int]:
 def test_create_topics_is_refused(simulation: Simulation, version: int) -> None:
     client = simulation.connect()
     assert create(client, version, ("a", 12), ("b", 1)) == ([0, THROTTLED], 1_000)
-    assert client.connection.state is State.THROTTLED
+    assert client.connection.state is ChannelMuteState.THROTTLED
     assert simulation.cluster.metadata.topic("b") is None
     simulation.advance(1_000)
-    assert client.connection.state is State.READY
+    assert client.connection.state is ChannelMuteState.READY
     assert create(client, version, ("b", 1)) == ([0], 0)
 
 
@@ -123,15 +123,15 @@ def test_the_last_millisecond_counts(simulation: Simulation) -> None:
     assert create(client, 7, ("a", 12)) == ([0], 0)
     simulation.advance(999)
     assert create(client, 7, ("b", 1)) == ([THROTTLED], 1)
-    assert client.connection.state is State.THROTTLED
+    assert client.connection.state is ChannelMuteState.THROTTLED
     simulation.advance(1)
-    assert client.connection.state is State.READY
+    assert client.connection.state is ChannelMuteState.READY
 
 
 def test_create_topics_is_muted_where_it_does_not_know_the_error(simulation: Simulation) -> None:
     client = simulation.connect()
     assert create(client, 5, ("a", 12), ("b", 1)) == ([0, 0], 2_000)
-    assert client.connection.state is State.THROTTLED
+    assert client.connection.state is ChannelMuteState.THROTTLED
 
 
 def test_the_cluster_has_one_bucket(simulation: Simulation) -> None:
@@ -184,7 +184,7 @@ def test_extreme_rates(simulation: Simulation, rate: float, throttle_ms: int | N
     if is_strict:
         again = ([0], 0) if throttle_ms is None else ([THROTTLED], throttle_ms)
         assert create(client, version, ("b", 1)) == again
-    assert (client.connection.state is State.THROTTLED) == bool(throttle_ms)
+    assert (client.connection.state is ChannelMuteState.THROTTLED) == bool(throttle_ms)
 
 
 @pytest.mark.parametrize("rate", [1e-300, 5e-324])

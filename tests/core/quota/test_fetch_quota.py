@@ -10,7 +10,7 @@ from support.requests import FETCH, batch, fetch, produce
 from support.simulation import SimulatedClient, Simulation
 
 from fakebroker.core.quota.quota import DEFAULT, QuotaEntity
-from fakebroker.network.connection import State
+from fakebroker.network.connection import ChannelMuteState
 
 RATE = 100  # bytes a second; 1000 in a window
 
@@ -40,9 +40,9 @@ def test_what_is_too_much_is_not_sent_and_the_client_muted_for_it() -> None:
     assert (answer.error_code, answer.responses) == (0, ())
     throttle_time_ms = round(answer.throttle_time.total_seconds() * 1000)
     assert 10_000 < throttle_time_ms < 12_000  # some 2100 bytes
-    assert client.connection.state is State.THROTTLED
+    assert client.connection.state is ChannelMuteState.THROTTLED
     simulation.advance(throttle_time_ms)
-    assert client.connection.state is State.READY
+    assert client.connection.state is ChannelMuteState.READY
 
 
 def test_what_was_not_sent_does_not_count() -> None:

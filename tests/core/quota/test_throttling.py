@@ -30,7 +30,7 @@ from support.simulation import SimulatedClient, Simulation
 
 from fakebroker.core.errors import KafkaError
 from fakebroker.core.quota.quota import DEFAULT, QuotaEntity
-from fakebroker.network.connection import State
+from fakebroker.network.connection import ChannelMuteState
 from fakebroker.protocol.error_code import ErrorCode
 
 REQUEST_BYTES = 1_500
@@ -69,7 +69,7 @@ def test_the_answer_goes_out_at_once_and_the_connection_is_muted_for_what_it_say
     client = simulation.connect()
     client.send(produce_1500(correlation_id=1), produce_1500(correlation_id=2), produce_1500(correlation_id=3))
     assert answers(client) == [(0, 1, 5_000)]
-    assert (client.connection.state, client.reading_paused) == (State.THROTTLED, True)
+    assert (client.connection.state, client.reading_paused) == (ChannelMuteState.THROTTLED, True)
     simulation.advance(4_999)
     assert len(client.answers) == 1
     simulation.advance(1)
@@ -78,7 +78,7 @@ def test_the_answer_goes_out_at_once_and_the_connection_is_muted_for_what_it_say
     simulation.advance(20_000)
     assert answers(client)[2:] == [(25_000, 3, 5_000)]
     simulation.advance(5_000)
-    assert client.connection.state is State.READY
+    assert client.connection.state is ChannelMuteState.READY
     assert not client.reading_paused
     assert client.connection.throttle is None
 
@@ -95,7 +95,7 @@ def test_acks_zero_is_muted_without_an_answer() -> None:
     simulation = throttled()
     client = simulation.connect()
     client.send(produce_1500(acks=0, correlation_id=1), produce_1500(acks=1, correlation_id=2))
-    assert client.connection.state is State.THROTTLED
+    assert client.connection.state is ChannelMuteState.THROTTLED
     simulation.advance(4_999)
     assert client.answers == []
     simulation.advance(1)
@@ -106,7 +106,7 @@ def test_acks_zero_is_exempt_from_the_request_quota() -> None:
     simulation = throttled(config={"fakebroker.request.handler.time.us": "1000000"}, request_percentage=1)
     client = simulation.connect()
     client.send(produce_1500(acks=0))
-    assert client.connection.state is State.READY
+    assert client.connection.state is ChannelMuteState.READY
     client.send(produce_1500(acks=1))
     assert answers(client) == [(0, 1, 1_000)]  # capped at one window
 
@@ -116,7 +116,7 @@ def test_a_parked_request_is_judged_when_it_is_answered() -> None:
     simulation.followers("frozen")
     client = simulation.connect()
     client.send(*(produce_1500(correlation_id=number, timeout_ms=500) for number in (1, 2)))
-    assert client.connection.state is State.BUSY
+    assert client.connection.state is ChannelMuteState.BUSY
     simulation.advance(30_000)
     # Recorded at 500 and, the throttling over at 5500, at 6000: 3000 bytes in 5.5 s and 5 windows, 285.7/s.
     assert answers(client) == [(500, 1, 5_000), (6_000, 2, 19_500)]
@@ -135,13 +135,13 @@ def test_another_connection_of_the_same_client_is_free_until_it_asks() -> None:
     simulation = throttled()
     first, second = simulation.connect(), simulation.connect()
     first.send(produce_1500())
-    assert second.connection.state is State.READY
+    assert second.connection.state is ChannelMuteState.READY
     simulation.advance(1_000)
     second.send(produce_1500())  # 3000 bytes in ten windows: 300/s
     assert answers(second) == [(1_000, 1, 20_000)]
     simulation.advance(4_000)
-    assert first.connection.state is State.READY
-    assert second.connection.state is State.THROTTLED
+    assert first.connection.state is ChannelMuteState.READY
+    assert second.connection.state is ChannelMuteState.THROTTLED
 
 
 def test_each_client_id_and_each_broker_has_its_own_sum() -> None:
@@ -330,7 +330,7 @@ def test_a_request_counts_once_though_its_handler_fails_after_it_was_throttled()
     _, response = decode_response(METADATA, 12, answer)
     assert response.throttle_time == timedelta(milliseconds=500)
     simulation.advance(500)
-    assert client.connection.state is State.READY
+    assert client.connection.state is ChannelMuteState.READY
 
 
 def test_a_throttle_that_is_over_before_the_answer() -> None:
@@ -340,9 +340,9 @@ def test_a_throttle_that_is_over_before_the_answer() -> None:
     client = simulation.connect()
     client.send(produce_1500(timeout_ms=500, correlation_id=1), produce_1500(acks=1, correlation_id=2))
     simulation.cluster.sockets.throttle(client.connection, 200)
-    assert client.connection.state is State.BUSY_THROTTLED
+    assert client.connection.state is ChannelMuteState.BUSY_THROTTLED
     simulation.advance(200)
-    assert client.connection.state is State.BUSY
+    assert client.connection.state is ChannelMuteState.BUSY
     simulation.cluster.alter_client_quotas(MINE, None)
     simulation.advance(300)
     assert [(at_ms, number) for at_ms, number, _ in answers(client)] == [(500, 1), (500, 2)]

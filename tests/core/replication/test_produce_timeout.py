@@ -10,7 +10,7 @@ from support.messages import decode_response
 from support.requests import FETCH, PRODUCE, Produced, batch, fetch, produce, request
 from support.simulation import SimulatedClient, Simulation
 
-from fakebroker.network.connection import State
+from fakebroker.network.connection import ChannelMuteState
 from fakebroker.protocol.topic_partition import TopicPartition
 
 NONE, UNKNOWN_TOPIC, NOT_LEADER, TIMED_OUT, NOT_ENOUGH = 0, 3, 6, 7, 19
@@ -189,7 +189,7 @@ def test_a_parked_request_mutes_its_connection() -> None:
     client = simulation.connect()
     client.send(produce("t", timeout_ms=100, correlation_id=1))
     assert client.reading_paused
-    assert client.connection.state is State.BUSY
+    assert client.connection.state is ChannelMuteState.BUSY
     client.send(produce("t", acks=1, correlation_id=2))
     assert client.answers == []
     simulation.advance(100)

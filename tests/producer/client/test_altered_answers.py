@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.doses import count
 
-from fakebroker.producer.client.effects import Connect, Disconnect, SendBytes
+from fakebroker.producer.client.effects import CloseConnection, Connect, SendBytes
 from fakebroker.producer.client.kafka_producer import KafkaProducer
 from fakebroker.producer.client.sending import Sending
 from fakebroker.producer.errors import ProducerError
@@ -92,7 +92,7 @@ class World:
             self.machine.received(number, self.alter(self._keys[number].pop(0), data), self.now_ms)
         self.settle()
 
-    def _do(self, effect: Connect | SendBytes | Disconnect) -> None:
+    def _do(self, effect: Connect | SendBytes | CloseConnection) -> None:
         match effect:
             case Connect(number, host, port):
                 known = {f"broker-{broker}": broker for broker in (1, 2)}
@@ -103,7 +103,7 @@ class World:
                 self._keys[number] = []
                 link.tell = lambda data: self._arriving.append((self.now_ms + 1, number, data))
                 self.machine.connected(number, self.now_ms)
-            case Disconnect(number, reason):
+            case CloseConnection(number, reason):
                 self.reasons += [reason] if reason else []
                 gone = self._links.pop(number, None)
                 if gone is not None and gone.closed is None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from fakebroker.producer.client.connections import Connections
-from fakebroker.producer.client.effects import Connect, Disconnect, SendBytes
+from fakebroker.producer.client.effects import CloseConnection, Connect, SendBytes
 from fakebroker.producer.metadata_snapshot import Node
-from fakebroker.producer.network.client_request import ApiVersionsResponse, ClientRequest, ExpectedBroker
+from fakebroker.producer.network.client_request import BrokerApiVersions, ClientRequest, ExpectedBroker
 from fakebroker.producer.network.node_api_versions import API_VERSIONS, ApiVersion
 from fakebroker.producer.producer_config import ProducerConfig
 from fakebroker.protocol.build import build
@@ -48,7 +48,7 @@ def test_an_answer_comes_in_pieces_and_one_in_each_poll() -> None:
     assert connections.received(1, data[-1:], 0)
     happened = connections.take(0)
     assert happened.completed_sends == [1, 1]
-    assert [(node, type(body)) for node, body, _ in happened.completed_receives] == [(1, ApiVersionsResponse)]
+    assert [(node, type(body)) for node, body, _ in happened.completed_receives] == [(1, BrokerApiVersions)]
     assert connections.has_more()
     assert len(connections.take(0).completed_receives) == 1
     assert not connections.has_more()
@@ -73,13 +73,13 @@ def test_what_makes_no_sense_ends_the_connection() -> None:
         connections.take_effects()
         assert connections.received(1, data, 0)
         (effect,) = connections.take_effects()
-        assert isinstance(effect, Disconnect)
+        assert isinstance(effect, CloseConnection)
         assert effect.connection == 1
         assert effect.reason
         assert connections.take(0).disconnected == [1]
     connections = connected()
     assert connections.received(1, answer(0), 0), "nothing was asked"
-    assert connections.take_effects() == [Disconnect(1, "a response came without a request")]
+    assert connections.take_effects() == [CloseConnection(1, "a response came without a request")]
 
 
 def test_a_closed_connection_has_no_further_events() -> None:
@@ -89,7 +89,7 @@ def test_a_closed_connection_has_no_further_events() -> None:
     connections.take_effects()
     connections.close(1)
     connections.close(1)
-    assert connections.take_effects() == [Disconnect(1)]
+    assert connections.take_effects() == [CloseConnection(1)]
     assert not connections.has_more()
     connections.connect(NODE, 0)
     assert connections.take_effects() == [Connect(2, "host", 9092)]

@@ -12,11 +12,11 @@ from fakebroker.producer.client.frames import ProduceBody, ProduceResponse, deco
 from fakebroker.producer.generation import Generation
 from fakebroker.producer.metadata.metadata_response import MetadataRequest, MetadataResponse, PartitionMetadata
 from fakebroker.producer.metadata_snapshot import Node, PartitionInfo
-from fakebroker.producer.network.client_request import ApiVersionsResponse, ClientRequest, ExpectedBroker
+from fakebroker.producer.network.client_request import BrokerApiVersions, ClientRequest, ExpectedBroker
 from fakebroker.producer.network.node_api_versions import API_VERSIONS, METADATA, PRODUCE, ApiVersion, client_range
 from fakebroker.producer.producer_batch import ProducerBatch
 from fakebroker.producer.record_batch_builder import RecordBatchBuilder
-from fakebroker.producer.sending.client import ProduceRequest
+from fakebroker.producer.sending.client import ClientProduceRequest
 from fakebroker.protocol.build import build
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import ProtocolError
@@ -56,7 +56,7 @@ def body() -> ProduceBody:
     builder = RecordBatchBuilder(1_000)
     batch = ProducerBatch(PARTITION, builder, 0)
     batch.try_append(1_000, None, b"value", (), None, 0)
-    return ProduceBody(ProduceRequest(1, -1, 77, [batch]), {"t": TOPIC_ID})
+    return ProduceBody(ClientProduceRequest(1, -1, 77, [batch]), {"t": TOPIC_ID})
 
 
 @pytest.mark.parametrize("version", versions_of(PRODUCE))
@@ -88,7 +88,7 @@ def test_partitions_stand_as_they_were_drained_since_2_8(generation: str, order:
         batch = ProducerBatch(TopicPartition(topic, partition), RecordBatchBuilder(1_000), 0)
         batch.try_append(1_000, None, b"value", (), None, 0)
         batches.append(batch)
-    asked = request(PRODUCE, 8, ProduceBody(ProduceRequest(1, -1, 77, batches), {}))
+    asked = request(PRODUCE, 8, ProduceBody(ClientProduceRequest(1, -1, 77, batches), {}))
     message = read(encode(asked, "me", Generation(generation)))
     assert [(topic.name, one.index) for topic in message.topic_data for one in topic.partition_data] == order
 
@@ -158,11 +158,11 @@ def test_what_a_broker_serves(version: int) -> None:
     assert (getattr(message, "cluster_id", "c"), getattr(message, "node_id", 1)) == ("c", 1)
     served = [{"api_key": 0, "min_version": 3, "max_version": 9}]
     response, _ = answer(asked, {"error_code": ErrorCode.none, "api_keys": served, "throttle_time": timedelta()})
-    assert isinstance(response, ApiVersionsResponse)
+    assert isinstance(response, BrokerApiVersions)
     assert response.versions == [ApiVersion(0, 3, 9)]
     assert (response.max_version_of(0), response.max_version_of(3)) == (9, 0)
     old, _ = answer(asked, {"error_code": ErrorCode.unsupported_version, "api_keys": served}, version=0)
-    assert isinstance(old, ApiVersionsResponse)
+    assert isinstance(old, BrokerApiVersions)
     assert (old.error, old.versions) == (ErrorCode.unsupported_version, [ApiVersion(0, 3, 9)])
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fakebroker.producer.client.connections import Connections
-from fakebroker.producer.client.effects import Connect, Disconnect
+from fakebroker.producer.client.effects import CloseConnection, Connect
 from fakebroker.producer.client.idle_expiry import IdleExpiryManager
 from fakebroker.producer.journal.events import Disconnected, RequestSent
 from fakebroker.producer.journal.journal import ProducerJournal
@@ -61,7 +61,7 @@ def test_an_attempt_that_takes_long_is_idle_too() -> None:
     connections.connect(Node(1, "host", 9092), 0)
     assert connections.take(IDLE_MS).disconnected == []
     assert connections.take(IDLE_MS + 1).disconnected == [1]
-    assert connections.take_effects() == [Connect(1, "host", 9092), Disconnect(1)]
+    assert connections.take_effects() == [Connect(1, "host", 9092), CloseConnection(1)]
     assert not connections.connected(1, IDLE_MS + 2), "the connection was closed as idle"
     assert not connections.lost(1)
 

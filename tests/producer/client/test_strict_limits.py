@@ -25,7 +25,7 @@ from typing import Any
 import pytest
 
 from fakebroker.core.faults.fault import Fault
-from fakebroker.producer.client.effects import Disconnect
+from fakebroker.producer.client.effects import CloseConnection
 from fakebroker.producer.client.kafka_producer import KafkaProducer
 from fakebroker.producer.journal.events import Disconnected, RequestSent
 from fakebroker.producer.journal.journal import ProducerJournal
@@ -188,7 +188,7 @@ def ended(generation: str, until_ms: int, **settings: object) -> list[int]:
     seen = []
     while (now_ms := machine.next_deadline_ms()) is not None and now_ms < START_MS + until_ms:
         machine.advance_to(now_ms)
-        seen += [now_ms - START_MS for effect in machine.take_effects() if isinstance(effect, Disconnect)]
+        seen += [now_ms - START_MS for effect in machine.take_effects() if isinstance(effect, CloseConnection)]
     return seen
 
 

@@ -11,7 +11,7 @@ from fakebroker.producer.metadata.metadata_4_3 import Metadata43
 from fakebroker.producer.metadata.metadata_response import MetadataRequest, MetadataResponse
 from fakebroker.producer.metadata_snapshot import Node
 from fakebroker.producer.network.client_request import (
-    ApiVersionsResponse,
+    BrokerApiVersions,
     ClientRequest,
     ClientResponse,
     ExpectedBroker,
@@ -19,7 +19,7 @@ from fakebroker.producer.network.client_request import (
 from fakebroker.producer.network.connection_states import ClusterConnectionStates
 from fakebroker.producer.network.network_client import NetworkClient
 from fakebroker.producer.network.node_api_versions import API_VERSIONS, METADATA, PRODUCE, ApiVersion, client_range
-from fakebroker.producer.network.selectable import Happened, Selectable
+from fakebroker.producer.network.selectable import PollResult, Selectable
 from fakebroker.producer.producer_config import LONG_MAX, ProducerConfig
 from fakebroker.protocol.error_code import ErrorCode
 
@@ -34,7 +34,7 @@ class Wires(Selectable):
         self.connecting: list[int] = []
         self.closed: list[int] = []
         self.channels: set[int] = set()
-        self.happened = Happened()
+        self.happened = PollResult()
 
     def connect(self, node: Node, now_ms: int) -> None:
         self.connecting.append(node.node_id)
@@ -50,8 +50,8 @@ class Wires(Selectable):
     def is_channel_ready(self, node: int) -> bool:
         return node in self.channels
 
-    def take(self, now_ms: int) -> Happened:
-        happened, self.happened = self.happened, Happened()
+    def take(self, now_ms: int) -> PollResult:
+        happened, self.happened = self.happened, PollResult()
         return happened
 
     def next_idle_ms(self) -> int | None:
@@ -87,7 +87,7 @@ class Net:
 
     def ready(self, node: Node, now_ms: int = 0, versions: list[ApiVersion] = ALL) -> None:
         self.connected(node, now_ms)
-        self.answer(node, ApiVersionsResponse(versions))
+        self.answer(node, BrokerApiVersions(versions))
         self.turn(now_ms)
         assert self.client.ready(node, now_ms)
 
@@ -107,7 +107,7 @@ def test_a_broker_is_asked_what_it_serves_before_all_else(generation: str) -> No
     net.connected(FIRST)
     assert [request.api_key for request in net.wires.sent] == [API_VERSIONS]
     assert not net.client.ready(FIRST, 0), "it has not answered"
-    net.answer(FIRST, ApiVersionsResponse([ApiVersion(PRODUCE, 0, 5)]))
+    net.answer(FIRST, BrokerApiVersions([ApiVersion(PRODUCE, 0, 5)]))
     net.turn(0)
     assert net.client.ready(FIRST, 0)
     assert net.wires.connecting == [1]
@@ -119,10 +119,10 @@ def test_a_broker_is_asked_what_it_serves_before_all_else(generation: str) -> No
 def test_a_broker_that_does_not_know_the_version_is_asked_in_another(generation: str) -> None:
     net = Net(generation)
     net.connected(FIRST)
-    net.answer(FIRST, ApiVersionsResponse([ApiVersion(API_VERSIONS, 0, 1)], ErrorCode.unsupported_version))
+    net.answer(FIRST, BrokerApiVersions([ApiVersion(API_VERSIONS, 0, 1)], ErrorCode.unsupported_version))
     net.turn(0)
     assert net.wires.sent[-1].version == (0 if generation == "2.0" else 1)
-    net.answer(FIRST, ApiVersionsResponse([], ErrorCode.cluster_authorization_failed))
+    net.answer(FIRST, BrokerApiVersions([], ErrorCode.cluster_authorization_failed))
     net.turn(0)
     assert net.wires.closed == [1]
     assert net.client.connection_failed(1)

@@ -11,8 +11,8 @@ from fakebroker.producer.metadata_snapshot import NO_LEADER, MetadataSnapshot, P
 from fakebroker.producer.producer_batch import RecordMetadata
 from fakebroker.producer.producer_config import ProducerConfig
 from fakebroker.producer.record_accumulator import NO_DELAY_MS
-from fakebroker.producer.sending.client import Client, ProduceRequest
-from fakebroker.producer.sending.response_errors import PartitionAnswer
+from fakebroker.producer.sending.client import Client, ClientProduceRequest
+from fakebroker.producer.sending.response_errors import PartitionResponse
 from fakebroker.producer.sending.sender import Sender
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.topic_partition import TopicPartition
@@ -28,7 +28,7 @@ both = pytest.mark.parametrize("generation", GENERATIONS)
 
 class Wire(Client):
     def __init__(self) -> None:
-        self.sent: list[ProduceRequest] = []
+        self.sent: list[ClientProduceRequest] = []
         self.ready_at_ms: dict[int, int] = {}
 
     def ready(self, node: int, now_ms: int) -> bool:
@@ -37,7 +37,7 @@ class Wire(Client):
     def poll_delay_ms(self, node: int, now_ms: int) -> int:
         return max(0, self.ready_at_ms.get(node, 0) - now_ms)
 
-    def send(self, request: ProduceRequest, now_ms: int) -> None:
+    def send(self, request: ClientProduceRequest, now_ms: int) -> None:
         self.sent.append(request)
 
 
@@ -71,7 +71,7 @@ class Producer:
         self, code: int, now_ms: int, base_offset: int = -1, throttle_ms: int = 0, refused: tuple[int, ...] = ()
     ) -> None:
         request = self.wire.sent.pop(0)
-        answers = [PartitionAnswer(partition, code, base_offset, refused) for partition, _ in request.batches.items()]
+        answers = [PartitionResponse(partition, code, base_offset, refused) for partition, _ in request.batches.items()]
         self.sender.handle_produce_response(request, answers, throttle_ms, now_ms)
 
 

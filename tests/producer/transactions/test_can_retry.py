@@ -8,7 +8,7 @@ from fakebroker.producer.errors import ProducerTimeoutError
 from fakebroker.producer.producer_batch import ProducerBatch
 from fakebroker.producer.producer_config import ProducerConfig
 from fakebroker.producer.record_batch_builder import RecordBatchBuilder
-from fakebroker.producer.sending.response_errors import BrokerError, PartitionAnswer
+from fakebroker.producer.sending.response_errors import BrokerError, PartitionResponse
 from fakebroker.producer.transactions.api_versions import ApiVersions
 from fakebroker.producer.transactions.producer_id_and_epoch import ProducerIdAndEpoch
 from fakebroker.producer.transactions.transaction_manager_2_0 import TransactionManager20
@@ -43,12 +43,12 @@ def sent(manager: Manager, records: int = 2) -> ProducerBatch:
     return batch
 
 
-def refused(code: int, log_start_offset: int = 0) -> PartitionAnswer:
-    return PartitionAnswer(PARTITION, code, -1, (), log_start_offset)
+def refused(code: int, log_start_offset: int = 0) -> PartitionResponse:
+    return PartitionResponse(PARTITION, code, -1, (), log_start_offset)
 
 
 def written(manager: Manager, batch: ProducerBatch, offset: int = 10) -> None:
-    manager.handle_completed_batch(batch, PartitionAnswer(PARTITION, 0, offset))
+    manager.handle_completed_batch(batch, PartitionResponse(PARTITION, 0, offset))
 
 
 @both

@@ -16,6 +16,7 @@ from fakebroker.protocol.group_records.consumer_group import (
     ConsumerGroupMemberMetadataValue,
     ConsumerGroupMetadataKey,
     ConsumerGroupMetadataValue,
+    ConsumerGroupPartitionMetadata,
     ConsumerGroupPartitionMetadataKey,
     ConsumerGroupPartitionMetadataValue,
     ConsumerGroupRegularExpressionKey,
@@ -24,10 +25,9 @@ from fakebroker.protocol.group_records.consumer_group import (
     ConsumerGroupTargetAssignmentMemberValue,
     ConsumerGroupTargetAssignmentMetadataKey,
     ConsumerGroupTargetAssignmentMetadataValue,
+    ConsumerGroupTopicMetadata,
     CurrentTopicPartitions,
-    PartitionMetadata,
     TargetTopicPartitions,
-    TopicMetadata,
 )
 from fakebroker.protocol.group_records.decode import decode_record
 
@@ -37,7 +37,9 @@ RECORDS: list[tuple[Any, Any]] = [
     (ConsumerGroupMetadataKey("g"), ConsumerGroupMetadataValue(7)),
     (
         ConsumerGroupPartitionMetadataKey("g"),
-        ConsumerGroupPartitionMetadataValue((TopicMetadata(ID, "t", 2, (PartitionMetadata(0, ("r",)),)),)),
+        ConsumerGroupPartitionMetadataValue(
+            (ConsumerGroupTopicMetadata(ID, "t", 2, (ConsumerGroupPartitionMetadata(0, ("r",)),)),)
+        ),
     ),
     (
         ConsumerGroupMemberMetadataKey("g", "m"),

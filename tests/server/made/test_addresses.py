@@ -8,8 +8,8 @@ import pytest
 
 from fakebroker.core.errors import KafkaError
 from fakebroker.core.security.identity import Listener
-from fakebroker.server.made.arguments import Arguments, Place
-from fakebroker.server.made.everywhere import Told
+from fakebroker.server.made.arguments import Arguments, ListenerAddresses
+from fakebroker.server.made.everywhere import AdvertisedAddress
 from fakebroker.server.made.spec import ClusterSpec, OptionError
 
 KRAFT = {
@@ -30,34 +30,38 @@ def made(config: dict[str, str], **given: Any) -> Arguments:
 
 def test_without_settings_three_brokers_take_free_ports() -> None:
     assert made({}).broker_ids == (1, 2, 3)
-    assert made({}).places[0] == Place("127.0.0.1", 0, "127.0.0.1", 0)
+    assert made({}).places[0] == ListenerAddresses("127.0.0.1", 0, "127.0.0.1", 0)
 
 
 def test_a_server_properties_is_one_broker_where_it_says() -> None:
     assert made(KRAFT).broker_ids == (7,)
-    assert made(KRAFT).places[0] == Place("", 9092, "kafka", 19092)
+    assert made(KRAFT).places[0] == ListenerAddresses("", 9092, "kafka", 19092)
 
 
 def test_arguments_count_before_settings(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fakebroker.server.made.arguments.told_of", lambda host: Told(f"told of {host!r}", True))
+    monkeypatch.setattr(
+        "fakebroker.server.made.arguments.told_of", lambda host: AdvertisedAddress(f"told of {host!r}", True)
+    )
     assert made(KRAFT, brokers=2).broker_ids == (1, 2)
     assert made(KRAFT, broker_ids=[4]).broker_ids == (4,)
-    assert made(KRAFT, port=5).places[0] == Place("", 5, "told of ''", 0, True)
-    assert made(KRAFT, port=0).places[0] == Place("", 0, "told of ''", 0, True)
-    assert made(KRAFT, host="::1").places[0] == Place("::1", 9092, "told of '::1'", 0, True)
-    assert made(KRAFT, advertised_host="a").places[0] == Place("", 9092, "a", 19092)
-    assert made(KRAFT, advertised_port=9).places[0] == Place("", 9092, "kafka", 9)
+    assert made(KRAFT, port=5).places[0] == ListenerAddresses("", 5, "told of ''", 0, True)
+    assert made(KRAFT, port=0).places[0] == ListenerAddresses("", 0, "told of ''", 0, True)
+    assert made(KRAFT, host="::1").places[0] == ListenerAddresses("::1", 9092, "told of '::1'", 0, True)
+    assert made(KRAFT, advertised_host="a").places[0] == ListenerAddresses("", 9092, "a", 19092)
+    assert made(KRAFT, advertised_port=9).places[0] == ListenerAddresses("", 9092, "kafka", 9)
 
 
 def test_what_is_advertised_alone_says_nothing_of_where_to_listen() -> None:
-    assert made({"advertised.listeners": "PLAINTEXT://kafka:9092"}).places[0] == Place("127.0.0.1", 0, "kafka", 9092)
+    assert made({"advertised.listeners": "PLAINTEXT://kafka:9092"}).places[0] == ListenerAddresses(
+        "127.0.0.1", 0, "kafka", 9092
+    )
 
 
 def test_each_listener_of_the_settings_is_opened() -> None:
     config = KRAFT | {"listeners": "IN://[::1]:5,CONTROLLER://:7,OUT://a:6", "advertised.listeners": "OUT://b:16"}
     ours, theirs = made(config).places
-    assert ours == Place("::1", 5, "::1", 0, listener=Listener("IN", "PLAINTEXT"))
-    assert theirs == Place("a", 6, "b", 16, listener=Listener("OUT", "SSL"))
+    assert ours == ListenerAddresses("::1", 5, "::1", 0, listener=Listener("IN", "PLAINTEXT"))
+    assert theirs == ListenerAddresses("a", 6, "b", 16, listener=Listener("OUT", "SSL"))
 
 
 def test_arguments_cannot_say_which_of_several_listeners_they_mean() -> None:

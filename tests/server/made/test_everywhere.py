@@ -14,7 +14,7 @@ from support.requests import METADATA, metadata
 
 from fakebroker import FakeCluster
 from fakebroker.protocol.produce_response import NodeEndpoint
-from fakebroker.server.made.everywhere import Told, told_of
+from fakebroker.server.made.everywhere import AdvertisedAddress, told_of
 
 V4, V6 = socket.AF_INET, socket.AF_INET6
 LOOPBACKS = {V4: "127.0.0.1", V6: "::1"}
@@ -49,20 +49,20 @@ class Machine:
 @pytest.mark.parametrize(
     ("usable", "named", "told"),
     [
-        ([V4, V6], [V6, V4], Told("localhost", False)),
-        ([V4, V6], [V4], Told("localhost", True)),
-        ([V4, V6], [V6], Told("localhost", True)),
-        ([V4, V6], [], Told("127.0.0.1", True)),
-        ([V4], [V4], Told("localhost", False)),
-        ([V4], [V6, V4], Told("127.0.0.1", False)),
-        ([V4], [V6], Told("127.0.0.1", False)),
-        ([V6], [V4], Told("::1", False)),
-        ([V6], [V6], Told("localhost", False)),
-        ([V6], [], Told("::1", False)),
+        ([V4, V6], [V6, V4], AdvertisedAddress("localhost", False)),
+        ([V4, V6], [V4], AdvertisedAddress("localhost", True)),
+        ([V4, V6], [V6], AdvertisedAddress("localhost", True)),
+        ([V4, V6], [], AdvertisedAddress("127.0.0.1", True)),
+        ([V4], [V4], AdvertisedAddress("localhost", False)),
+        ([V4], [V6, V4], AdvertisedAddress("127.0.0.1", False)),
+        ([V4], [V6], AdvertisedAddress("127.0.0.1", False)),
+        ([V6], [V4], AdvertisedAddress("::1", False)),
+        ([V6], [V6], AdvertisedAddress("localhost", False)),
+        ([V6], [], AdvertisedAddress("::1", False)),
     ],
 )
 def test_localhost_is_told_where_it_has_each_family_of_the_machine(
-    monkeypatch: pytest.MonkeyPatch, usable: list[int], named: list[int], told: Told
+    monkeypatch: pytest.MonkeyPatch, usable: list[int], named: list[int], told: AdvertisedAddress
 ) -> None:
     Machine(usable, named).install(monkeypatch)
     assert told_of("::") == told

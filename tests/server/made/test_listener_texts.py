@@ -8,7 +8,7 @@ import pytest
 
 from fakebroker import FakeCluster
 from fakebroker.core.security.identity import Listener
-from fakebroker.server.made.arguments import Arguments, Place
+from fakebroker.server.made.arguments import Arguments, ListenerAddresses
 from fakebroker.server.made.listener_texts import ListenerText, parse_listener
 from fakebroker.server.made.spec import ClusterSpec, OptionError
 
@@ -37,14 +37,14 @@ def test_another_text_is_refused_with_the_form(text: str) -> None:
         parse_listener(text)
 
 
-def places(*listeners: str, **more: Any) -> tuple[Place, ...]:
+def places(*listeners: str, **more: Any) -> tuple[ListenerAddresses, ...]:
     return Arguments.read(ClusterSpec(**more, listeners=listeners)).places
 
 
 def test_the_places_of_listeners() -> None:
     one, other = places("SSL", "OUT=PLAINTEXT://::1:9,advertised=dialled:0", host="127.0.0.2")
-    assert one == Place("127.0.0.2", 0, "127.0.0.2", 0, listener=Listener("SSL", "SSL"))
-    assert other == Place("::1", 9, "::1", 0, is_dialled=True, listener=Listener("OUT", "PLAINTEXT"))
+    assert one == ListenerAddresses("127.0.0.2", 0, "127.0.0.2", 0, listener=Listener("SSL", "SSL"))
+    assert other == ListenerAddresses("::1", 9, "::1", 0, is_dialled=True, listener=Listener("OUT", "PLAINTEXT"))
     arguments = Arguments.read(ClusterSpec(listeners=["IN=SSL", "SSL", "OUT=PLAINTEXT"]))
     assert arguments.config.listener_security_protocol_map == "IN:SSL,SSL:SSL,OUT:PLAINTEXT"
     assert [arguments.listener(name).name for name in ("ssl", "IN", "plaintext")] == ["SSL", "IN", "OUT"]

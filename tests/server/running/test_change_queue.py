@@ -7,12 +7,12 @@ import asyncio
 import pytest
 from support.watchdog import run
 
-from fakebroker.server.running.changes import Changes
+from fakebroker.server.running.changes import ChangeQueue
 
 
 def test_each_takes_its_turn_and_returns_or_raises_what_it_does() -> None:
     async def work() -> None:
-        changes, steps = Changes(), []
+        changes, steps = ChangeQueue(), []
 
         async def change(number: int) -> int:
             steps.append(f"{number} begins")
@@ -34,7 +34,7 @@ def test_each_takes_its_turn_and_returns_or_raises_what_it_does() -> None:
 
 def test_a_change_that_has_begun_is_made_to_its_end_and_one_that_waits_is_not_made() -> None:
     async def work() -> None:
-        changes, go_on, made = Changes(), asyncio.Event(), []
+        changes, go_on, made = ChangeQueue(), asyncio.Event(), []
 
         async def slow() -> None:
             await go_on.wait()

@@ -10,7 +10,7 @@ import pytest
 from fakebroker.core.journal.journal import Journal
 from fakebroker.producer.producer_batch import ProducerBatch
 from fakebroker.producer.producer_config import ProducerConfig
-from fakebroker.producer.sending.response_errors import PartitionAnswer
+from fakebroker.producer.sending.response_errors import PartitionResponse
 from fakebroker.testing.producers.calls import CallOutcome
 from fakebroker.testing.producers.findings import LOST, Finding, describe
 from fakebroker.testing.producers.judge import MISPLACED, PRODUCER_KINDS, WRITTEN, ProducerHistory
@@ -124,7 +124,7 @@ def test_a_producer_that_says_acknowledged_and_sends_nothing_is_found() -> None:
 
     def lies(node: int, batches: list[ProducerBatch], now_ms: int) -> None:
         for batch in batches:
-            liar._completion.complete(batch, PartitionAnswer(batch.partition, 0, 0), now_ms, now_ms)
+            liar._completion.complete(batch, PartitionResponse(batch.partition, 0, 0), now_ms, now_ms)
 
     run.send(run.clients[0])
     run.producers.advance(1_000)
@@ -145,7 +145,7 @@ def test_a_producer_that_says_refused_and_has_sent_it_is_found() -> None:
     liar = run.clients[0].producer.sender
     told = liar._completion.complete
 
-    def lies(batch: ProducerBatch, answer: PartitionAnswer, throttle_until_ms: int, now_ms: int) -> None:
+    def lies(batch: ProducerBatch, answer: PartitionResponse, throttle_until_ms: int, now_ms: int) -> None:
         told(batch, answer.with_code(19), throttle_until_ms, now_ms)  # NOT_ENOUGH_REPLICAS
 
     liar._completion.complete = lies  # type: ignore[method-assign]

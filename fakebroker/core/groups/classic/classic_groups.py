@@ -39,7 +39,7 @@ from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.group_records.group_metadata import GroupMetadataKey, GroupMetadataValue
 
 
-class ClassicMembers(Protocol):
+class ClassicMemberService(Protocol):
     """Classic members of a consumer group that has members (KIP-848, migration). The consumer groups serve them."""
 
     def join(self, request: JoinRequest, reply: Reply[JoinAnswer]) -> Done: ...
@@ -58,7 +58,7 @@ class ClassicGroups(GroupManager):
     def __init__(self, services: GroupServices) -> None:
         self._tools = ClassicTools(services)
         self.rebalances = Rebalances(self._tools)
-        self.of_consumer_groups: ClassicMembers | None = None
+        self.of_consumer_groups: ClassicMemberService | None = None
         self._joins = Joins(self._tools, self.rebalances)
         self._syncs = Syncs(self._tools, self.rebalances)
         self._leaves = Leaves(self.rebalances)

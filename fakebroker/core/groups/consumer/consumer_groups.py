@@ -20,7 +20,7 @@ from fakebroker.core.groups.classic.group import ClassicGroup
 from fakebroker.core.groups.consumer.describing import describe_group
 from fakebroker.core.groups.consumer.heartbeats import Heartbeats
 from fakebroker.core.groups.consumer.leaving import Leaving
-from fakebroker.core.groups.consumer.messages import DescribedGroup, HeartbeatAnswer, HeartbeatRequest
+from fakebroker.core.groups.consumer.messages import ConsumerHeartbeatRequest, DescribedConsumerGroup, HeartbeatAnswer
 from fakebroker.core.groups.consumer.migration.classic_members import ClassicMembers
 from fakebroker.core.groups.consumer.migration.downgrade import Downgrade
 from fakebroker.core.groups.consumer.migration.upgrade import Upgrade
@@ -58,10 +58,10 @@ class ConsumerGroups(GroupManager):
 
     # Requests.
 
-    def heartbeat(self, request: HeartbeatRequest) -> CoordinatorResult[HeartbeatAnswer]:
+    def heartbeat(self, request: ConsumerHeartbeatRequest) -> CoordinatorResult[HeartbeatAnswer]:
         return self._heartbeats.heartbeat(request)
 
-    def describe(self, group_id: str, committed_offset: int) -> DescribedGroup:
+    def describe(self, group_id: str, committed_offset: int) -> DescribedConsumerGroup:
         group = self._tools.consumer_group(group_id, committed_offset)
         return describe_group(group, committed_offset, self._tools.default_assignor, self._topics)
 

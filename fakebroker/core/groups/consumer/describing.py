@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from uuid import UUID
 
-from fakebroker.core.groups.consumer.messages import DescribedGroup, DescribedMember, NamedPartitions
+from fakebroker.core.groups.consumer.messages import DescribedConsumerGroup, DescribedConsumerMember, NamedPartitions
 from fakebroker.core.groups.consumer.state.group import ConsumerGroup
 from fakebroker.core.groups.consumer.state.member import Assignment, ConsumerGroupMember
 from fakebroker.core.groups.consumer.state.topics import Topics
@@ -19,10 +19,10 @@ from fakebroker.protocol.group_records.many_names import in_order
 
 def describe_group(
     group: ConsumerGroup, committed_offset: int, default_assignor: str, topics: Topics
-) -> DescribedGroup:
+) -> DescribedConsumerGroup:
     epoch, assignment_epoch = group.epochs_at(committed_offset)
     members = {member.member_id: member for member in group.members.all(committed_offset)}
-    return DescribedGroup(
+    return DescribedConsumerGroup(
         group_id=group.group_id,
         state=group.state_name(committed_offset),
         epoch=epoch,
@@ -35,12 +35,12 @@ def describe_group(
     )
 
 
-def _describe_member(member: ConsumerGroupMember, target: Assignment, topics: Topics) -> DescribedMember:
+def _describe_member(member: ConsumerGroupMember, target: Assignment, topics: Topics) -> DescribedConsumerMember:
     held: dict[UUID, list[int]] = {}
     for owned in (member.assigned, member.pending_revocation):
         for topic_id, partitions in owned.items():
             held.setdefault(topic_id, []).extend(sorted(partitions))
-    return DescribedMember(
+    return DescribedConsumerMember(
         member_id=member.member_id,
         instance_id=member.instance_id,
         rack_id=member.rack_id,

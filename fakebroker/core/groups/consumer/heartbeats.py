@@ -13,7 +13,7 @@ from fakebroker.core.coordinator.record import CoordinatorRecord
 from fakebroker.core.coordinator.result import CoordinatorResult
 from fakebroker.core.groups.consumer.leaving import Leaving
 from fakebroker.core.groups.consumer.membership import check_group_is_not_full, member_of_heartbeat, new_member_id
-from fakebroker.core.groups.consumer.messages import NOT_SAID, HeartbeatAnswer, HeartbeatRequest
+from fakebroker.core.groups.consumer.messages import NOT_SAID, ConsumerHeartbeatRequest, HeartbeatAnswer
 from fakebroker.core.groups.consumer.pattern_subscriptions import PatternSubscriptions, RegexChange
 from fakebroker.core.groups.consumer.rebalancing import Change, Rebalancing
 from fakebroker.core.groups.consumer.state import records as make
@@ -30,7 +30,7 @@ from fakebroker.protocol.errors import KafkaError
 FindGroup = Callable[[str, bool, "list[CoordinatorRecord]"], ConsumerGroup]
 
 
-def validate_heartbeat(request: HeartbeatRequest, assignors: Sequence[str]) -> None:
+def validate_heartbeat(request: ConsumerHeartbeatRequest, assignors: Sequence[str]) -> None:
     """Check what needs no group. Raises INVALID_REQUEST, UNSUPPORTED_ASSIGNOR."""
     epoch = request.member_epoch
     if request.version >= 1 or epoch > 0 or epoch == LEAVE:
@@ -85,7 +85,7 @@ class Heartbeats:
         self._rebalancing = rebalancing
         self._patterns = patterns
 
-    def heartbeat(self, request: HeartbeatRequest) -> CoordinatorResult[HeartbeatAnswer]:
+    def heartbeat(self, request: ConsumerHeartbeatRequest) -> CoordinatorResult[HeartbeatAnswer]:
         """Handle a validated heartbeat."""
         if request.member_epoch in (LEAVE, LEAVE_FOR_A_WHILE):
             return self._leaving.leave(request)

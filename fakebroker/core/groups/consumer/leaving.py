@@ -16,7 +16,7 @@ from typing import Final, TypeVar, final
 from fakebroker.core.coordinator.record import CoordinatorRecord
 from fakebroker.core.coordinator.result import CoordinatorResult
 from fakebroker.core.groups.consumer.membership import check_instance_is_not_fenced, static_member
-from fakebroker.core.groups.consumer.messages import HeartbeatAnswer, HeartbeatRequest
+from fakebroker.core.groups.consumer.messages import ConsumerHeartbeatRequest, HeartbeatAnswer
 from fakebroker.core.groups.consumer.state import records as make
 from fakebroker.core.groups.consumer.state.group import ConsumerGroup
 from fakebroker.core.groups.consumer.state.member import LEAVE_FOR_A_WHILE, NOTHING_OWNED, ConsumerGroupMember
@@ -44,7 +44,7 @@ class Leaving:
         self._downgrade = downgrade
         self.timeouts = Timeouts(tools, lambda group, member: self.fence(group, [member], None, _NOT_IN_TIME))
 
-    def leave(self, request: HeartbeatRequest) -> CoordinatorResult[HeartbeatAnswer]:
+    def leave(self, request: ConsumerHeartbeatRequest) -> CoordinatorResult[HeartbeatAnswer]:
         group = self._tools.consumer_group(request.group_id)
         answer = HeartbeatAnswer(request.member_id, request.member_epoch)
         if request.instance_id is None:

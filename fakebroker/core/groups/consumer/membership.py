@@ -20,7 +20,7 @@ from fakebroker.core.groups.consumer.state.member import (
     JOIN,
     LEAVE_FOR_A_WHILE,
     ConsumerGroupMember,
-    TopicPartitions,
+    ReportedPartitions,
     owns_only,
 )
 from fakebroker.protocol.error_code import ErrorCode
@@ -46,7 +46,7 @@ def check_group_is_not_full(group: ConsumerGroup, member_id: str, instance_id: s
         )
 
 
-def check_epoch(member: ConsumerGroupMember, epoch: int, owned: Sequence[TopicPartitions] | None) -> None:
+def check_epoch(member: ConsumerGroupMember, epoch: int, owned: Sequence[ReportedPartitions] | None) -> None:
     """Raise FENCED_MEMBER_EPOCH if this is neither the current epoch nor the one before."""
     if epoch == JOIN or epoch == member.member_epoch:
         return
@@ -82,7 +82,7 @@ def member_of_heartbeat(
     member_id: str,
     epoch: int,
     instance_id: str | None,
-    owned: Sequence[TopicPartitions] | None,
+    owned: Sequence[ReportedPartitions] | None,
     records: list[CoordinatorRecord],
 ) -> ConsumerGroupMember:
     """Return the member that sends the heartbeat, or that joins. If an instance rejoins under another member id,

@@ -10,13 +10,13 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 from uuid import UUID
 
-from fakebroker.core.groups.consumer.state.member import TopicPartitions
+from fakebroker.core.groups.consumer.state.member import ReportedPartitions
 from fakebroker.protocol.group_records.many_names import Names
 
 NOT_SAID = -1  # the rebalance timeout is unchanged
 
 
-class HeartbeatRequest(NamedTuple):
+class ConsumerHeartbeatRequest(NamedTuple):
     """A ConsumerGroupHeartbeat request. None or NOT_SAID means that the value is unchanged or missing. `may_describe`
     tells which topics the client may describe, also after the response; None for all."""
 
@@ -30,7 +30,7 @@ class HeartbeatRequest(NamedTuple):
     topic_names: Names | None = None
     topic_regex: str | None = None
     assignor: str | None = None
-    owned: Sequence[TopicPartitions] | None = None
+    owned: Sequence[ReportedPartitions] | None = None
     client_id: str = ""
     client_host: str = ""
     may_describe: Callable[[str], bool] | None = None
@@ -48,7 +48,7 @@ class HeartbeatAnswer(NamedTuple):
     member_id: str
     member_epoch: int
     heartbeat_interval_ms: int = 0
-    assignment: Sequence[TopicPartitions] | None = None
+    assignment: Sequence[ReportedPartitions] | None = None
 
 
 class NamedPartitions(NamedTuple):
@@ -59,7 +59,7 @@ class NamedPartitions(NamedTuple):
     partitions: Sequence[int]
 
 
-class DescribedMember(NamedTuple):
+class DescribedConsumerMember(NamedTuple):
     member_id: str
     instance_id: str | None
     rack_id: str | None
@@ -73,10 +73,10 @@ class DescribedMember(NamedTuple):
     is_classic: bool
 
 
-class DescribedGroup(NamedTuple):
+class DescribedConsumerGroup(NamedTuple):
     group_id: str
     state: str
     epoch: int
     assignment_epoch: int
     assignor: str
-    members: Sequence[DescribedMember]
+    members: Sequence[DescribedConsumerMember]

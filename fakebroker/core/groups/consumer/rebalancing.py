@@ -24,8 +24,8 @@ from fakebroker.core.groups.consumer.state.member import (
     Assignment,
     ConsumerGroupMember,
     MemberState,
-    Target,
-    TopicPartitions,
+    ReportedPartitions,
+    TargetAssignment,
 )
 from fakebroker.core.groups.consumer.state.topics import (
     SubscribedNames,
@@ -84,7 +84,7 @@ class Rebalancing:
             change.records.append(make.no_subscription_metadata(group.group_id))
         return Epoch(epoch, alike)
 
-    def target(self, change: Change, epoch: Epoch) -> Target:
+    def target(self, change: Change, epoch: Epoch) -> TargetAssignment:
         """Return the member's target; compute a new one if it is due."""
         group = change.group
         last = group.target_epoch
@@ -115,14 +115,14 @@ class Rebalancing:
         probe = self._tools.probe
         if probe.listeners:
             probe.tell(GenerationBegan(*probe.times, group.group_id, epoch.epoch, name, "", tuple(order)))
-        return Target(epoch.epoch, assigned.get(change.new.member_id, NO_PARTITIONS))
+        return TargetAssignment(epoch.epoch, assigned.get(change.new.member_id, NO_PARTITIONS))
 
     def reconcile(
         self,
         change: Change,
-        target: Target,
+        target: TargetAssignment,
         has_subscription_changed: bool,
-        owned: Sequence[TopicPartitions] | None,
+        owned: Sequence[ReportedPartitions] | None,
     ) -> ConsumerGroupMember:
         """Return the member after its next step."""
         group, member = change.group, change.new

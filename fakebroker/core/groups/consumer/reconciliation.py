@@ -21,8 +21,8 @@ from fakebroker.core.groups.consumer.state.member import (
     ConsumerGroupMember,
     MemberState,
     OwnedPartitions,
-    Target,
-    TopicPartitions,
+    ReportedPartitions,
+    TargetAssignment,
 )
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
@@ -40,10 +40,10 @@ class Circumstances(NamedTuple):
     topic_ids: Collection[UUID]
     has_subscription_changed: bool
     owner_epoch: Callable[[UUID, int], int]
-    owned: Sequence[TopicPartitions] | None
+    owned: Sequence[ReportedPartitions] | None
 
 
-def reconcile(member: ConsumerGroupMember, target: Target, given: Circumstances) -> ConsumerGroupMember:
+def reconcile(member: ConsumerGroupMember, target: TargetAssignment, given: Circumstances) -> ConsumerGroupMember:
     """Return the member after its next step, or itself if there is nothing to do. Raises FENCED_MEMBER_EPOCH if its
     state is UNKNOWN and it still holds partitions."""
     state, epoch = member.state, member.member_epoch
@@ -65,7 +65,7 @@ def reconcile(member: ConsumerGroupMember, target: Target, given: Circumstances)
     )
 
 
-def _holds_any(revoked: OwnedPartitions, owned: Sequence[TopicPartitions] | None) -> bool:
+def _holds_any(revoked: OwnedPartitions, owned: Sequence[ReportedPartitions] | None) -> bool:
     """Return True if the member may still hold any of these partitions."""
     if owned is None:
         return True
@@ -87,7 +87,9 @@ def _drop_unsubscribed(member: ConsumerGroupMember, given: Circumstances) -> Con
     return changed._replace(state=MemberState.UNREVOKED_PARTITIONS, pending_revocation=pending)
 
 
-def _next_step(member: ConsumerGroupMember, epoch: int, target: Target, given: Circumstances) -> ConsumerGroupMember:
+def _next_step(
+    member: ConsumerGroupMember, epoch: int, target: TargetAssignment, given: Circumstances
+) -> ConsumerGroupMember:
     kept: dict[UUID, dict[int, int]] = {}
     revoked: dict[UUID, dict[int, int]] = {}
     free: dict[UUID, list[int]] = {}

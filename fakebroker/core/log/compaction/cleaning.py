@@ -97,14 +97,14 @@ def _segments(log: Log, first_dirty: int, config: TopicConfig) -> list[Roll]:
     return rolls.segments
 
 
-class Cleaned(NamedTuple):
+class CleanedPrefix(NamedTuple):
     """The replacement of all before an offset: the batches, and the aborted transactions with a marker there."""
 
     batches: list[LoggedBatch]
     aborted: list[AbortedTransaction]
 
 
-def cleaned(log: Log, wanted: LogToClean, config: TopicConfig, now_wall_ms: int) -> Slices[Cleaned]:
+def cleaned(log: Log, wanted: LogToClean, config: TopicConfig, now_wall_ms: int) -> Slices[CleanedPrefix]:
     """Return the cleaned form of all before `wanted.end_offset`, in slices. The log is not changed."""
     end = wanted.end_offset
     latest = OffsetMap()
@@ -133,7 +133,7 @@ def cleaned(log: Log, wanted: LogToClean, config: TopicConfig, now_wall_ms: int)
 
     yield from _each(log, log.log_start_offset, end, keep)
     yield from latest.drop()
-    return Cleaned(kept, transactions.kept)
+    return CleanedPrefix(kept, transactions.kept)
 
 
 def _rules(log: Log, latest: OffsetMap, end: int, config: TopicConfig, now_wall_ms: int) -> Rules:

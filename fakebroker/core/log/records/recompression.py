@@ -15,7 +15,7 @@ from fakebroker.core.log.records.record_source import EACH_BYTES, RecordSource
 from fakebroker.protocol.compression import compress
 from fakebroker.protocol.compression.writers import writer
 from fakebroker.protocol.record_batch import BatchHeader
-from fakebroker.protocol.record_stream.rewriting import Measured, RewritingStream
+from fakebroker.protocol.record_stream.rewriting import RecordSizes, RewritingStream
 from fakebroker.protocol.slices import Slices
 
 _AT_ONCE_BYTES: Final = 16 * 1024  # most batches are no larger
@@ -26,7 +26,7 @@ def rewrite(source: RecordSource, header: BatchHeader, target: int, max_bytes: i
     records are known to be sound."""
     timestamp_ms = header.max_timestamp_ms if header.has_log_append_time else None
     base_ms = header.base_timestamp_ms
-    measured = Measured()
+    measured = RecordSizes()
     if source.data is not None and len(source.data) <= _AT_ONCE_BYTES:
         stream = RewritingStream(header.record_count, base_ms, timestamp_ms, measured, True)
         yield from source.feed_all(stream, _AT_ONCE_BYTES)

@@ -28,7 +28,7 @@ from fakebroker.core.replication.partition import Partition
 from fakebroker.core.replication.replica import NEVER_MS, Replica
 
 
-class _Asked(NamedTuple):
+class _FetchPartition(NamedTuple):
     """A partition of a fetch: the offset and the leader epoch that it asks for."""
 
     partition: Partition
@@ -37,10 +37,10 @@ class _Asked(NamedTuple):
     leader_epoch: int
 
 
-class _Brought(NamedTuple):
+class _PartitionRecords(NamedTuple):
     """The records of the response for one partition."""
 
-    asked: _Asked
+    asked: _FetchPartition
     batches: list[LoggedBatch]
     high_watermark: int
 
@@ -51,7 +51,7 @@ class UnreadAnswer:
 
     def __init__(self, follower_id: int, config: BrokerConfig) -> None:
         self._follower_id = follower_id
-        self._asked: list[_Asked] = []
+        self._asked: list[_FetchPartition] = []
         self._min_bytes = config.replica_fetch_min_bytes
         self._max_bytes = config.replica_fetch_response_max_bytes
         self._partition_max_bytes = config.replica_fetch_max_bytes
@@ -60,13 +60,13 @@ class UnreadAnswer:
         self._taken_ms = NEVER_MS  # the last time that the follower took records
         self._until_ms = self._given_up_ms = NEVER_MS
         self._is_sent = False
-        self._brought: list[_Brought] = []
+        self._brought: list[_PartitionRecords] = []
 
     def ask(self, partition: Partition, now: Now) -> None:
         """Add a partition to the parked fetch. The follower has all that the leader has. It sent its last fetch when it
         took records, and again each time that a wait was over."""
         replica = partition.replicas[self._follower_id]
-        self._asked.append(_Asked(partition, replica, replica.log.log_end_offset, partition.leader_epoch))
+        self._asked.append(_FetchPartition(partition, replica, replica.log.log_end_offset, partition.leader_epoch))
         self._taken_ms = max(self._taken_ms, replica.last_caught_up_time_ms)
         sent_ms = now.mono_ms - (now.mono_ms - self._taken_ms) % self._wait_ms
         self._until_ms = sent_ms + self._wait_ms
@@ -83,9 +83,9 @@ class UnreadAnswer:
         size = sum(batch.size for brought in self._brought for batch in brought.batches)
         self._is_sent = size >= self._min_bytes
 
-    def _read(self) -> list[_Brought]:
+    def _read(self) -> list[_PartitionRecords]:
         """Read whole batches, as many as the follower asks for, and at least one."""
-        read: list[_Brought] = []
+        read: list[_PartitionRecords] = []
         left = self._max_bytes
         for fetch in self._asked:
             log = fetch.partition.leader_log
@@ -98,7 +98,7 @@ class UnreadAnswer:
                 batches.append(batch)
                 left -= batch.size
             if batches:
-                read.append(_Brought(fetch, batches, log.high_watermark))
+                read.append(_PartitionRecords(fetch, batches, log.high_watermark))
         return read
 
     def drop(self) -> None:
@@ -136,7 +136,7 @@ class UnreadAnswer:
             log.update_high_watermark(max(log.high_watermark, high_watermark))
 
 
-def _take_cold(fetch: _Asked, batches: list[LoggedBatch]) -> None:
+def _take_cold(fetch: _FetchPartition, batches: list[LoggedBatch]) -> None:
     """Copy as out of memory those batches that went out of memory meanwhile in another replica."""
     own, last = fetch.replica, batches[-1]
     for replica in fetch.partition.replicas.values():
@@ -148,6 +148,6 @@ def _take_cold(fetch: _Asked, batches: list[LoggedBatch]) -> None:
                 return
 
 
-def _is_over(fetch: _Asked) -> bool:
+def _is_over(fetch: _FetchPartition) -> bool:
     """Return True if another leader or epoch has begun."""
     return fetch.partition.is_deleted or fetch.partition.leader_epoch != fetch.leader_epoch

@@ -59,11 +59,11 @@ _LOOPBACKS: Final = ("localhost", "127.0.0.1", "::1")
 _WILDCARDS: Final = ("", "0.0.0.0", "::")
 
 
-class _Invalid(Exception):
+class _InvalidMessage(Exception):
     """A message that is not one of the mechanism."""
 
 
-class _Denied(Exception):
+class _DeniedLogin(Exception):
     """A message of the right form with a wrong host, access key, signature or time."""
 
 
@@ -100,9 +100,9 @@ class AwsMskIamSaslServer(SaslServer):
         request_id = self._request_id()
         try:
             user = _checked(response, self._rules, self._now_ms())
-        except _Invalid as invalid:
+        except _InvalidMessage as invalid:
             raise SaslAuthenticationError(f"[{request_id}]: Invalid authentication payload: {invalid}") from None
-        except _Denied as denied:
+        except _DeniedLogin as denied:
             raise SaslAuthenticationError(f"[{request_id}]: Access denied: {denied}") from None
         self.authorization_id = user
         self.is_complete = True
@@ -111,7 +111,7 @@ class AwsMskIamSaslServer(SaslServer):
     def claims(self, response: bytes) -> str:
         try:
             known = self._rules.access_keys.get(_credential(_read(response)).access_key)
-        except _Invalid:
+        except _InvalidMessage:
             return ""
         return "" if known is None else known.user
 
@@ -121,14 +121,16 @@ def _checked(message: bytes, rules: IamRules, now_ms: int) -> str:
     fields = _read(message)
     for name, value in _CONSTANTS.items():
         if fields[name] != value:
-            raise _Invalid(f"{name} is {_shown(fields[name])}; it has to be {_shown(value)}")
+            raise _InvalidMessage(f"{name} is {_shown(fields[name])}; it has to be {_shown(value)}")
     credential, begins_ms, expires_s = _credential(fields), _begin_ms(fields["x-amz-date"]), _expires_s(fields)
     if credential.day != fields["x-amz-date"][:8]:
-        raise _Invalid(f"x-amz-credential is of the day {credential.day}, and x-amz-date is {fields['x-amz-date']}")
+        raise _InvalidMessage(
+            f"x-amz-credential is of the day {credential.day}, and x-amz-date is {fields['x-amz-date']}"
+        )
     _check_host(fields["host"], rules.hosts)
     known = rules.access_keys.get(credential.access_key)
     if known is None:
-        raise _Denied(f"the access key {credential.access_key} is not one of those in {CREDENTIALS}")
+        raise _DeniedLogin(f"the access key {credential.access_key} is not one of those in {CREDENTIALS}")
     _check_signature(fields, credential, known)
     _check_times(fields["x-amz-date"], begins_ms, expires_s, now_ms)
     return known.user
@@ -137,26 +139,26 @@ def _checked(message: bytes, rules: IamRules, now_ms: int) -> str:
 def _read(message: bytes) -> dict[str, str]:
     """Return the fields of a message: each that there must be, and no other."""
     if len(message) > _MOST_BYTES:
-        raise _Invalid(f"the message has {len(message)} bytes; at most {_MOST_BYTES} are read")
+        raise _InvalidMessage(f"the message has {len(message)} bytes; at most {_MOST_BYTES} are read")
     try:
         parsed = json.loads(message.decode(), object_pairs_hook=_Pairs)
     except (ValueError, RecursionError):
-        raise _Invalid("the message is not JSON in UTF-8") from None
+        raise _InvalidMessage("the message is not JSON in UTF-8") from None
     if not isinstance(parsed, _Pairs):
-        raise _Invalid("the message is not a JSON object")
+        raise _InvalidMessage("the message is not a JSON object")
     fields: dict[str, str] = {}
     for name, value in parsed.pairs:
         if name not in _FIELDS:
-            raise _Invalid(f"the field {_shown(name)} is unknown; names are in lower case")
+            raise _InvalidMessage(f"the field {_shown(name)} is unknown; names are in lower case")
         if name in fields:
-            raise _Invalid(f"the field {name} comes twice")
+            raise _InvalidMessage(f"the field {name} comes twice")
         if not isinstance(value, str) or not value:
-            raise _Invalid(f"{name} is not a text, or is empty")
+            raise _InvalidMessage(f"{name} is not a text, or is empty")
         if name != _USER_AGENT and not _VISIBLE.fullmatch(value):
-            raise _Invalid(f"{name} has other characters than the visible ones of ASCII")
+            raise _InvalidMessage(f"{name} has other characters than the visible ones of ASCII")
         fields[name] = value
     if missing := [name for name in _FIELDS if name not in fields and name != SECURITY_TOKEN]:
-        raise _Invalid(f"the field {missing[0]} is missing")
+        raise _InvalidMessage(f"the field {missing[0]} is missing")
     return fields
 
 
@@ -171,7 +173,7 @@ def _credential(fields: Mapping[str, str]) -> _Credential:
     text = fields["x-amz-credential"]
     match = _CREDENTIAL.fullmatch(text)
     if match is None or (match[4], match[5]) != (SERVICE, TERMINATOR):
-        raise _Invalid(
+        raise _InvalidMessage(
             f"x-amz-credential is {_shown(text)}; it has to be ACCESSKEY/YYYYMMDD/REGION/{SERVICE}/{TERMINATOR}"
         )
     return _Credential(match[1], match[2], match[3])
@@ -186,13 +188,13 @@ def _begin_ms(date: str) -> int:
             return (datetime(year, month, day, hour, minute, second, tzinfo=UTC) - _EPOCH) // timedelta(milliseconds=1)
         except ValueError:
             pass
-    raise _Invalid(f"x-amz-date is {_shown(date)}; it has to be a time as in 20260131T235959Z")
+    raise _InvalidMessage(f"x-amz-date is {_shown(date)}; it has to be a time as in 20260131T235959Z")
 
 
 def _expires_s(fields: Mapping[str, str]) -> int:
     text = fields["x-amz-expires"]
     if not _EXPIRES.fullmatch(text) or int(text) > _MOST_EXPIRES_S:
-        raise _Invalid(f"x-amz-expires is {_shown(text)}; it has to be 1 to {_MOST_EXPIRES_S} seconds")
+        raise _InvalidMessage(f"x-amz-expires is {_shown(text)}; it has to be 1 to {_MOST_EXPIRES_S} seconds")
     return int(text)
 
 
@@ -202,7 +204,7 @@ def _check_host(host: str, hosts: Collection[str]) -> None:
     if not known.isdisjoint(_LOOPBACKS):
         known.update(_LOOPBACKS)
     if known.isdisjoint(_WILDCARDS) and host.lower().strip("[]") not in known:
-        raise _Denied(f"host is {_shown(host)}; the listener is {', '.join(sorted(known))}, without a port")
+        raise _DeniedLogin(f"host is {_shown(host)}; the listener is {', '.join(sorted(known))}, without a port")
 
 
 def _check_signature(fields: Mapping[str, str], credential: _Credential, known: AccessKey) -> None:
@@ -212,7 +214,7 @@ def _check_signature(fields: Mapping[str, str], credential: _Credential, known: 
         return
     token = fields.get(SECURITY_TOKEN)
     hidden = fields if token is None else {**fields, SECURITY_TOKEN: f"({len(token)}-characters)"}
-    raise _Denied(
+    raise _DeniedLogin(
         f"x-amz-signature is wrong for the access key {credential.access_key}. The canonical request of the broker is "
         f"{json.dumps(canonical_request(hidden))}, and its string to sign is {json.dumps(text)}"
     )
@@ -222,9 +224,9 @@ def _check_times(date: str, begins_ms: int, expires_s: int, now_ms: int) -> None
     clock = f"the clock of the cluster is at {now_ms} ms"
     if begins_ms > now_ms + _MOST_AHEAD_MS:
         ahead_ms = begins_ms - now_ms
-        raise _Denied(f"x-amz-date is {date}, which is {ahead_ms} ms ahead of the cluster's clock; {clock}")
+        raise _DeniedLogin(f"x-amz-date is {date}, which is {ahead_ms} ms ahead of the cluster's clock; {clock}")
     if now_ms >= begins_ms + expires_s * 1000:
-        raise _Denied(f"the signature of {date} has expired after {expires_s} s; {clock}")
+        raise _DeniedLogin(f"the signature of {date} has expired after {expires_s} s; {clock}")
 
 
 def _shown(text: str) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from support.consumer_member import ConsumerHarness, error_of, held
 
-from fakebroker.core.groups.consumer.state.member import TopicPartitions
+from fakebroker.core.groups.consumer.state.member import ReportedPartitions
 from fakebroker.core.groups.offsets.messages import ZERO_ID, OffsetCommit, OffsetToCommit, TopicToCommit
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
@@ -63,7 +63,7 @@ def test_a_member_that_has_revoked_has_no_rebalance_timeout() -> None:
     groups.join("m", "t", rebalance_timeout_ms=10_000)
     groups.join("n", "t")
     groups.heartbeat("m", 2)
-    groups.heartbeat("m", 2, owned=[TopicPartitions(topic, [0, 1])])
+    groups.heartbeat("m", 2, owned=[ReportedPartitions(topic, [0, 1])])
     groups.advance(20_000)
     assert members(groups) == ["m", "n"]
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from fakebroker.core.broker_registry import RegisteredBroker
 from fakebroker.core.log.log import Log, LoggedBatch
-from fakebroker.core.log.producer_entry import ProducerBatch
+from fakebroker.core.log.producer_entry import ProducerFields
 from fakebroker.core.log.transactions.state import AbortedTransaction
 from fakebroker.core.replication.replica import Replica
 from fakebroker.protocol.record_batch import Record, encode_batch
@@ -34,14 +34,14 @@ def data(offset: int, producer_id: int, count: int = 1, is_transactional: bool =
         base_sequence=offset,
         attributes=TRANSACTIONAL if is_transactional else 0,
     )
-    producer = ProducerBatch(producer_id, 0, offset, 1, is_transactional)
+    producer = ProducerFields(producer_id, 0, offset, 1, is_transactional)
     return LoggedBatch(offset, offset + count - 1, 0, records, 1, producer)
 
 
 def mark(offset: int, producer_id: int, control_type: int) -> LoggedBatch:
     marker = EndTransactionMarker(control_type, 0)
     records = encode_marker(marker, producer_id, 0, 1)
-    return LoggedBatch(offset, offset, 0, records, 1, ProducerBatch(producer_id, 0, -1, 1, True, marker))
+    return LoggedBatch(offset, offset, 0, records, 1, ProducerFields(producer_id, 0, -1, 1, True, marker))
 
 
 def log_of(*what: tuple[int, int | None]) -> Log:

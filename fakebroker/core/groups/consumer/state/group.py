@@ -26,9 +26,9 @@ from fakebroker.core.groups.consumer.state.member import (
     Assignment,
     ConsumerGroupMember,
     MemberState,
-    Target,
+    TargetAssignment,
 )
-from fakebroker.core.groups.consumer.state.members import Members
+from fakebroker.core.groups.consumer.state.members import ConsumerGroupMembers
 from fakebroker.core.groups.consumer.state.offsets_validation import validate_commit_epoch, validate_fetch_epoch
 from fakebroker.core.groups.consumer.state.partition_epochs import NO_OWNER
 from fakebroker.core.groups.consumer.state.topics import Topics
@@ -66,7 +66,7 @@ class ConsumerGroup(Group):
 
     def __init__(self, registry: SnapshotRegistry, group_id: str, topics: Topics) -> None:
         self.group_id = group_id
-        self.members = Members(registry)
+        self.members = ConsumerGroupMembers(registry)
         self._topics = topics
         self._epoch: TimelineValue[int] = TimelineValue(registry, 1)
         self._metadata_hash: TimelineValue[int] = TimelineValue(registry, 0)
@@ -103,10 +103,12 @@ class ConsumerGroup(Group):
     def target(self, member_id: str, committed_offset: int = LATEST) -> Assignment:
         return self._targets.get(member_id, committed_offset) or NO_PARTITIONS
 
-    def target_of(self, member: ConsumerGroupMember) -> Target:
+    def target_of(self, member: ConsumerGroupMember) -> TargetAssignment:
         """Return the target of a member; that of its instance for a static member."""
         known = member if member.instance_id is None else self.members.by_instance(member.instance_id)
-        return Target(self.target_epoch.epoch, NO_PARTITIONS if known is None else self.target(known.member_id))
+        return TargetAssignment(
+            self.target_epoch.epoch, NO_PARTITIONS if known is None else self.target(known.member_id)
+        )
 
     def targets(self) -> dict[str, Assignment]:
         return dict(self._targets.items())

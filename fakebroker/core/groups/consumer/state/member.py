@@ -97,21 +97,21 @@ class ConsumerGroupMember(NamedTuple):
         return self.pending_revocation.get(topic_id, {}).get(partition) if epoch is None else epoch
 
 
-class Target(NamedTuple):
+class TargetAssignment(NamedTuple):
     """The target of a member, at that epoch."""
 
     epoch: int
     assignment: Assignment
 
 
-class TopicPartitions(NamedTuple):
+class ReportedPartitions(NamedTuple):
     """Partitions that a member reports."""
 
     topic_id: UUID
     partitions: Sequence[int]
 
 
-def owns_only(owned: Iterable[TopicPartitions] | None, assigned: OwnedPartitions) -> bool:
+def owns_only(owned: Iterable[ReportedPartitions] | None, assigned: OwnedPartitions) -> bool:
     """Return True if the reported partitions are part of the assignment. False without a report."""
     if owned is None:
         return False

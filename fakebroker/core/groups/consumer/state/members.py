@@ -31,7 +31,7 @@ from fakebroker.protocol.group_records.many_names import ManyNames
 
 
 @final
-class Members:
+class ConsumerGroupMembers:
     """The members of one group. `topics` includes those of resolved patterns."""
 
     def __init__(self, registry: SnapshotRegistry) -> None:

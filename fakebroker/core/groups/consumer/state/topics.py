@@ -15,11 +15,11 @@ from hashlib import blake2b
 from typing import NamedTuple, Protocol
 from uuid import UUID
 
-from fakebroker.core.groups.consumer.state.member import Assignment, ConsumerGroupMember, TopicPartitions
+from fakebroker.core.groups.consumer.state.member import Assignment, ConsumerGroupMember, ReportedPartitions
 from fakebroker.protocol.group_records.many_names import MANY, Names
 
 
-class Topic(Protocol):
+class TopicImage(Protocol):
     """A topic. Only the number of its partitions counts here."""
 
     @property
@@ -44,8 +44,8 @@ class Topics(Protocol):
     def version_of_new_topics(self) -> int: ...
     @property
     def changes(self) -> int: ...
-    def topic(self, name: str, /) -> Topic | None: ...
-    def topic_by_id(self, topic_id: UUID, /) -> Topic | None: ...
+    def topic(self, name: str, /) -> TopicImage | None: ...
+    def topic_by_id(self, topic_id: UUID, /) -> TopicImage | None: ...
     def topic_names(self) -> Sequence[str]: ...
     def partition_racks(self, topic: str, /) -> Sequence[Sequence[str]]:
         """Return the racks of the replicas, by partition; empty if no broker has a rack."""
@@ -81,7 +81,7 @@ def subscribed_topic_names(
     return SubscribedNames(member.topic_names, expression.topics if expression else frozenset())
 
 
-def _existing(names: Collection[str], topics: Topics) -> Iterable[Topic]:
+def _existing(names: Collection[str], topics: Topics) -> Iterable[TopicImage]:
     """Return the topics that exist. `names` must be fast to search. Clients may have made up very many names, most of
     which do not exist. Then the topics are looked up among the names."""
     looked_up = names if len(names) <= MANY else [name for name in topics.topic_names() if name in names]
@@ -123,5 +123,5 @@ def by_name(assignment: Assignment, topics: Topics) -> dict[str, list[int]]:
     return {topic.name: sorted(partitions) for topic, partitions in topics_and_partitions if topic is not None}
 
 
-def as_topic_partitions(assignment: Assignment) -> list[TopicPartitions]:
-    return [TopicPartitions(topic_id, sorted(partitions)) for topic_id, partitions in assignment.items()]
+def as_topic_partitions(assignment: Assignment) -> list[ReportedPartitions]:
+    return [ReportedPartitions(topic_id, sorted(partitions)) for topic_id, partitions in assignment.items()]

@@ -12,7 +12,7 @@ from support.slices import calls_of, most_calls_of_a_slice
 
 from fakebroker.core.coordinator.timeline import SnapshotRegistry
 from fakebroker.core.groups.consumer.state.member import ConsumerGroupMember
-from fakebroker.core.groups.consumer.state.members import Members
+from fakebroker.core.groups.consumer.state.members import ConsumerGroupMembers
 from fakebroker.core.groups.consumer.state.topics import metadata_hash, topic_ids
 from fakebroker.core.groups.consumer.state.topics_view import TopicsView
 from fakebroker.protocol.group_records import many_names
@@ -38,7 +38,7 @@ def test_names_of_no_topic_are_not_looked_up_one_by_one() -> None:
 
 @pytest.mark.interpreted
 def test_a_member_that_names_the_same_topics_is_not_counted_again() -> None:
-    members = Members(SnapshotRegistry())
+    members = ConsumerGroupMembers(SnapshotRegistry())
     member = ConsumerGroupMember("m", topic_names=made_up(10_000))
     members.update(member)
     other = ConsumerGroupMember("n", topic_names=member.topic_names)
@@ -109,7 +109,7 @@ def test_groups_count_very_many_names_as_they_count_few(monkeypatch: pytest.Monk
     monkeypatch.setattr(many_names, "MANY", 2)
     for seed in range(200):
         draw = random.Random(seed)
-        members = Members(SnapshotRegistry())
+        members = ConsumerGroupMembers(SnapshotRegistry())
         named: dict[str, list[str]] = {}
         for _ in range(8):
             member_id = draw.choice("mno")

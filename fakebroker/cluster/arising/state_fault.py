@@ -36,7 +36,7 @@ class Engine(Protocol):
         """Remove a fault."""
 
 
-class Arisen(Plan):
+class StateFault(Plan):
     """A state fault. `name` is its name in the journal: "a1". `hits` counts how often it acted on a broker. The
     functions in `on_change` are called when any of this changes."""
 

@@ -13,7 +13,7 @@ from fakebroker.protocol.topic_partition import TopicPartition
 
 
 @final
-class Hearing:
+class InterBrokerRequests:
     """The requests of one broker, which may be paused."""
 
     def __init__(self) -> None:

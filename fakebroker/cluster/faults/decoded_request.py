@@ -10,7 +10,7 @@ from fakebroker.apis.produce.produce_answer import failed_unanswered
 from fakebroker.cluster.faults.tree import Path, Tree, at, replaced
 from fakebroker.core.faults.actions import Error
 from fakebroker.core.faults.armed import Armed
-from fakebroker.core.faults.seen import Seen
+from fakebroker.core.faults.seen import SeenRequest
 from fakebroker.core.faults.table import ACKS_ALL
 from fakebroker.network.connection import Connection
 from fakebroker.protocol.headers import RequestHeader
@@ -21,7 +21,7 @@ Place = tuple[str, int]
 
 
 @final
-class Asked:
+class DecodedRequest:
     """A decoded request. `message` is kio's; `frame` has no length prefix. `acks` is that of a Produce. Raises
     ProtocolError for an unreadable request."""
 
@@ -89,9 +89,9 @@ class Asked:
     def _frame_of(self, message: Any) -> bytes:
         return encode_request(message, self.header.correlation_id, self.header.client_id)[4:]
 
-    def seen(self, connection: Connection) -> Seen:
+    def seen(self, connection: Connection) -> SeenRequest:
         """Return the request as predicates see it."""
-        return Seen(
+        return SeenRequest(
             self.api,
             self.header.api_version,
             connection.broker_id,

@@ -37,7 +37,7 @@ class Waits(NamedTuple):
     skipped_ms: int
 
 
-class Told:
+class ClusterObserver:
     """The observer of one cluster. `on_event` is called after each event."""
 
     def __init__(self, clock: HasNow, on_event: Callable[[], None]) -> None:

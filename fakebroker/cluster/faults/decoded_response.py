@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any, final
 
 from fakebroker.cluster.faults import wire
-from fakebroker.cluster.faults.asked import WHOLE, Asked
+from fakebroker.cluster.faults.decoded_request import WHOLE, DecodedRequest
 from fakebroker.cluster.faults.tree import Path, at, error_at, replaced
 from fakebroker.core.faults.actions import Error
 from fakebroker.core.faults.armed import Armed
@@ -19,10 +19,10 @@ _ROLES = ("group", "member", "transactional_id")
 
 
 @final
-class Told:
+class DecodedResponse:
     """A response. `frame` is all of it; several changes are made before it is encoded again."""
 
-    def __init__(self, asked: Asked, frame: bytes) -> None:
+    def __init__(self, asked: DecodedRequest, frame: bytes) -> None:
         self._frame: bytes | None = frame  # None after a change, until its bytes are needed
         self._asked = asked
         self._tree = asked.tree

@@ -16,7 +16,7 @@ from fakebroker.protocol.slices import Slices
 
 
 @final
-class Hearing:
+class MetadataCatchUp:
     def __init__(self, members: Members) -> None:
         self._members = members
         self._catching_up: dict[int, Call] = {}  # heard by the controller, with metadata still to come
