@@ -6,6 +6,7 @@ from __future__ import annotations
 import ast
 import sys
 import tomllib
+from collections import Counter
 from collections.abc import Sequence
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
@@ -214,6 +215,16 @@ SPLIT = {  # classes that are still split over files by inheritance; the list on
     "fakebroker.server.administration.Administration",
     "fakebroker.testing.rules.lives.BrokerLives",
     "fakebroker.testing.transactions.coordinated.CoordinatedClient",
+}
+
+SAME_NAME = {  # class names that two classes have, with the reason
+    "Action": "public in fakebroker.testing: an action of a plan; also an action of a fault",
+    "Expired": "a title in the OpenAPI document: an expired cluster; also an event of the journal",
+    "IdleExpiryManager": "Kafka's Selector has one class for both sides",
+    "NewTopic": "a title in the OpenAPI document, and the controller's class for the same thing",
+    "ProducerIdAndEpoch": "Kafka has one class for both sides",
+    "Replay": "public in fakebroker.testing: the replay of a plan; also that of a coordinator's records",
+    "Replica": "a title in the OpenAPI document, and the broker's class for the same thing",
 }
 
 # Where packages lie that are not beside this folder.
@@ -478,6 +489,16 @@ def test_a_function_and_a_class_are_read_in_one_sitting() -> None:
         if length > limits[kind]
     ]
     assert too_long == []
+
+
+def test_a_class_name_stands_for_one_class() -> None:
+    counts = Counter(
+        one.name
+        for module, path in modules()
+        for one in facts(path).classes
+        if one.is_outside and not module.startswith("conformance")
+    )
+    assert sorted(name for name, count in counts.items() if count > 1) == sorted(SAME_NAME)
 
 
 def test_a_base_with_work_of_its_own_has_several_children() -> None:
