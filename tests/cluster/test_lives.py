@@ -286,6 +286,21 @@ class TestStop:
         simulation.advance(1)
         assert simulation.cluster.state_of(1) == "stopped"
 
+    @pytest.mark.parametrize("is_paused_again", [False, True])
+    def test_a_fenced_broker_is_unfenced_if_the_controller_still_hears_it(self, is_paused_again: bool) -> None:
+        """The controller takes 30 ms for the heartbeat of a broker that has the metadata again."""
+        simulation = Simulation(config=DELAY)
+        simulation.topic()
+        simulation.pause(3)
+        simulation.advance(SESSION_MS + 30)
+        simulation.resume(3)
+        simulation.advance(HEARS_MS + 29)
+        assert simulation.cluster.registry[3].is_fenced
+        if is_paused_again:
+            simulation.pause(3)
+        simulation.advance(1)
+        assert simulation.cluster.registry[3].is_fenced == is_paused_again
+
     def test_a_broker_paused_after_the_controlled_shutdown_does_not_delay_it(self, simulation: Simulation) -> None:
         simulation.kill(3)
         simulation.advance(1_000)

@@ -28,6 +28,20 @@ def test_an_address_has_its_maximum_and_the_broker_its_own() -> None:
         quotas.dec("10.0.0.8")
 
 
+def test_a_restart_keeps_the_rates_of_addresses_and_forgets_the_connections() -> None:
+    quotas = ConnectionQuotas(num_samples=2)
+    quotas.update_ip_connection_rate_quota("10.0.0.1", 1.0)
+
+    def throttled() -> list[bool]:
+        return [quotas.record_ip_connection_maybe_throttle("10.0.0.1", 0) > 0 for _ in range(4)]
+
+    before = throttled()
+    quotas.restart()
+    assert throttled() == before
+    assert (before[0], before[-1]) == (False, True)
+    assert quotas.record_connection_and_get_throttle_time_ms(0) == 0
+
+
 @pytest.mark.parametrize(
     ("text", "overrides"),
     [

@@ -37,7 +37,7 @@ from fakebroker.protocol.headers import encode_request_header
 from fakebroker.protocol.java_hash import java_hash
 from fakebroker.protocol.messages import decode_response, is_flexible, request_frame
 from fakebroker.protocol.sent.produce_answer import PlainAnswer, read_plain_answer
-from fakebroker.protocol.sent.produce_frame import FIRST_WITH_ID, OLDEST, TopicData, encode_produce_request
+from fakebroker.protocol.sent.produce_frame import FIRST_WITH_ID, TopicData, encode_produce_request
 from fakebroker.protocol.topic_partition import TopicPartition, shared
 from timingwheel.mypyc import mypyc_attr
 
@@ -80,13 +80,11 @@ class ProduceResponse:
 
 def encode(request: ClientRequest, client_id: str, generation: Generation) -> bytes:
     """Return the whole frame, including its length."""
-    if isinstance(request.body, ProduceBody) and request.version >= OLDEST:
+    if isinstance(request.body, ProduceBody):
         return _produce_frame(request, request.body, client_id, generation)
     if isinstance(request.body, MetadataRequest):
         return _metadata_frame(request, tuple(request.body.topics), client_id)
-    if isinstance(request.body, ProduceBody):
-        values = _produce(request.body, generation)
-    elif isinstance(request.body, TransactionalRequest):
+    if isinstance(request.body, TransactionalRequest):
         values = transaction_values(request.body.request)
     else:
         expected = request.body
@@ -113,7 +111,7 @@ def decode(request: ClientRequest, frame: bytes) -> tuple[object, int]:
         metadata = _read_metadata(request.version, frame[_CORRELATION_ID:])
         return metadata, metadata.throttle_time_ms
     if isinstance(request.body, ProduceBody):
-        usual = read_plain_answer(frame, request.version) if request.version >= OLDEST else None
+        usual = read_plain_answer(frame, request.version)
         if usual is not None:
             response = _usual_response(usual, request.body)
             _check_partitions(response.answers, request.body.request)
@@ -155,22 +153,6 @@ def _produce_frame(request: ClientRequest, body: ProduceBody, client_id: str, ge
         topic_data,
         body.request.transactional_id,
     )
-
-
-def _produce(body: ProduceBody, generation: Generation) -> dict[str, Any]:
-    topics: dict[str, list[dict[str, Any]]] = {}
-    for batch in body.request.drained if generation.sends_as_drained else _as_maps_have_them(body.request):
-        partition_data = {"index": batch.partition.partition, "records": batch.records()}
-        topics.setdefault(batch.partition.topic, []).append(partition_data)
-    return {
-        "transactional_id": body.request.transactional_id,
-        "acks": body.request.acks,
-        "timeout": body.request.timeout_ms * _MILLISECOND,
-        "topic_data": [
-            {"name": topic, "topic_id": _uuid(body.topic_ids.get(topic, NO_TOPIC_ID)), "partition_data": partitions}
-            for topic, partitions in topics.items()
-        ],
-    }
 
 
 def _as_maps_have_them(request: ClientProduceRequest) -> list[ProducerBatch]:

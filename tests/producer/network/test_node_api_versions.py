@@ -6,10 +6,15 @@ import pytest
 
 from fakebroker.producer.generation import Generation
 from fakebroker.producer.network.node_api_versions import (
+    ADD_OFFSETS_TO_TXN,
+    ADD_PARTITIONS_TO_TXN,
     API_VERSIONS,
+    END_TXN,
     FIND_COORDINATOR,
+    INIT_PRODUCER_ID,
     METADATA,
     PRODUCE,
+    TXN_OFFSET_COMMIT,
     ApiVersion,
     NodeApiVersions,
     UnsupportedVersionError,
@@ -53,3 +58,12 @@ def test_find_coordinator_grew_with_these_releases(generation: str, newest: int)
 @pytest.mark.parametrize("key", [PRODUCE, METADATA, API_VERSIONS])
 def test_each_version_of_the_newest_release_can_be_written(key: int) -> None:
     assert request_type(key, client_range(key, Generation("4.4")).max_version) is not None
+
+
+@pytest.mark.parametrize("generation", ["2.0", "2.4", "2.5", "2.7", "2.8", "3.8", "4.0", "4.1", "4.4"])
+@pytest.mark.parametrize(
+    "key", [INIT_PRODUCER_ID, ADD_PARTITIONS_TO_TXN, ADD_OFFSETS_TO_TXN, END_TXN, TXN_OFFSET_COMMIT]
+)
+def test_each_release_can_write_version_0_of_the_transaction_apis(key: int, generation: str) -> None:
+    """Kafka 4.0 removed the first versions of some APIs, but of none of these (KIP-896)."""
+    assert client_range(key, Generation(generation)).min_version == 0
