@@ -67,6 +67,20 @@ def test_the_lost_acknowledgement_and_the_journal_explains_it() -> None:
     assert added.text == "disconnect after_append of api=Produce, topic=t, partition=0"
 
 
+def test_an_append_is_noticed_after_another_faulty_request_has_ended() -> None:
+    kafka = FaultyCluster()
+    hold = kafka.add({**TO_T0, "at": "before_work"}, "hold")
+    kafka.add({**TO_T0, "at": "after_append"}, "disconnect")
+    kafka.add({**TO_T0, "partition": 1}, "NOT_LEADER_OR_FOLLOWER")
+    held, other = kafka.connect(), kafka.connect()
+    held.send(produce("t", 0))
+    other.send(produce("t", 1))
+    assert other.produced() == [{1: (6, -1)}]
+    kafka.release(hold)
+    kafka.advance(1_000)
+    assert (held.data, held.end, kafka.log_end()) == (b"", "fin", 1)
+
+
 def test_an_answer_says_which_fault_or_which_rule_it_follows() -> None:
     kafka = FaultyCluster(followers="frozen")
     kafka.add(TO_T0, "NOT_ENOUGH_REPLICAS")
