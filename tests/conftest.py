@@ -6,6 +6,7 @@ import gc
 import importlib
 import os
 import pkgutil
+import signal
 import sys
 from collections import Counter
 from collections.abc import Callable
@@ -52,6 +53,8 @@ REWRITING = pytest.StashKey[Callable[[], object]]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # A script that runs the tests in the background has SIGINT ignored, and programs of tests would inherit that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     workers: Any = config.pluginmanager.getplugin("support.workers")
     workers.SUMMED.append(STEPS)
     if not hasattr(config, "workerinput"):

@@ -218,6 +218,13 @@ def test_workers_end_with_the_main_process(ended_by: signal.Signals, status: int
     wait_until(lambda: not any(map(_is_running, workers)), "the end of the workers")
 
 
+def test_programs_of_tests_can_be_interrupted() -> None:
+    """A script that runs the tests in the background, as a CI may, has SIGINT ignored."""
+    look = "import signal; print(signal.getsignal(signal.SIGINT) is signal.default_int_handler)"
+    done = subprocess.run([sys.executable, "-c", look], stdout=subprocess.PIPE, text=True, check=True)
+    assert done.stdout == "True\n"
+
+
 def _is_running(pid: int) -> bool:
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
