@@ -14,7 +14,7 @@ from .lint import ROOT, Problem
 
 PRONOUNS: Final = frozenset({"asked", "each", "found", "told"})
 
-# What is left are the tests.
+# All Python folders except `tests`, where such names are still common (decision 211).
 FOLDERS: Final = ("benchmarks", "conformance", "examples", "fakebroker", "load", "release", "timingwheel")
 
 
