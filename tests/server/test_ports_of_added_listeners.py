@@ -191,6 +191,11 @@ def test_a_free_port_of_an_added_listener_is_told_in_the_log(
     assert brokers_at(int(caplog.text.partition(told)[2].split()[0])) == 0
 
 
+def resolvers() -> int:
+    """Return how many threads resolve a name, with those that are being started."""
+    return sum(thread.name == RESOLVER for thread in threading.enumerate())
+
+
 class SlowResolver:
     """A resolver that knows the name NAME, and responds when it is let go."""
 
@@ -210,9 +215,7 @@ class SlowResolver:
     def let_go(self) -> None:
         """Respond, and wait until that has reached the loop."""
         self._goes_on.set()
-        for thread in threading.enumerate():
-            if thread.name == RESOLVER:
-                thread.join(LIMIT_S)
+        wait_until(lambda: resolvers() == 0, "the resolvers to end")
 
 
 @pytest.fixture
@@ -295,11 +298,14 @@ def test_a_resolver_without_a_thread_leaves_the_others(
 def test_names_that_are_added_and_removed_have_few_threads(
     kafka: FakeCluster, port: int, resolver: SlowResolver, caplog: pytest.LogCaptureFixture
 ) -> None:
-    for _ in range(MOST_RESOLVERS + 4):
+    for count in range(1, MOST_RESOLVERS + 1):
         alter(kafka)
         alter(kafka, f"OUT://{NAME}:{port}")
+        wait_until(lambda count=count: resolvers() == count, f"resolver {count}")
+    alter(kafka)
+    alter(kafka, f"OUT://{NAME}:{port}")
     wait_until(lambda: "names of hosts are being resolved already" in caplog.text, "an error")
-    assert sum(thread.name == RESOLVER for thread in threading.enumerate()) == MOST_RESOLVERS
+    assert resolvers() == MOST_RESOLVERS
     resolver.let_go()
     alter(kafka)
     alter(kafka, f"OUT://{NAME}:{port}")
