@@ -189,7 +189,7 @@ wheels: $(STAMP)
 nightly: $(STAMP)
 	$(BIN)/python -m tests.ci nightly
 
-## make flaky RUNS=20   .ci/run so many times beside four busy loops, in an order drawn by seed; TEST=tests/a.py::test_b runs that one
+## make flaky RUNS=20   .ci/run so many times beside four busy loops, with order and stalls drawn by seed; TEST=tests/a.py::test_b runs that one
 RUNS ?= 20
 flaky: $(STAMP)
 	$(BIN)/python -m tests.ci flaky --runs $(RUNS) $(TEST)

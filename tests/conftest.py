@@ -14,7 +14,7 @@ from typing import Any
 
 import hypothesis
 import pytest
-from support import doses
+from support import doses, shaking
 from support.forked import Forks, shared
 from support.leftovers import FilesLeft, Leftovers, kinds_of_dose
 from support.rewriting import rewriting_beside
@@ -22,6 +22,7 @@ from support.scheduling import draw_order, sort
 
 import fakebroker
 
+SHAKING = shaking.begin()  # before the first event loop
 # A busy machine is no fault of a test: neither its deadline nor how fast examples are drawn is looked at.
 BUSY: dict[str, Any] = {"deadline": None, "suppress_health_check": [hypothesis.HealthCheck.too_slow]}
 EVERYDAY = 12  # examples
@@ -59,6 +60,8 @@ def pytest_configure(config: pytest.Config) -> None:
     workers.SUMMED.append(STEPS)
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(FilesLeft())
+    if SHAKING is not None:
+        config.pluginmanager.register(SHAKING)
     if config.option.workers and config.args == config.getini("testpaths"):  # all tests
         config.stash[REWRITING] = rewriting_beside(config)
 

@@ -1,4 +1,5 @@
-"""Repeats `.ci/run`, or one test, beside busy loops and in orders drawn by seed, to find what fails by luck."""
+"""Repeats `.ci/run`, or one test, beside busy loops, to find what fails by luck. A seed draws the order of the tests
+and their stalls (tests/support/shaking.py)."""
 
 from __future__ import annotations
 
@@ -26,13 +27,17 @@ def busy_loops(count: int = BUSY_LOOPS) -> Iterator[list[subprocess.Popen[bytes]
             process.communicate()
 
 
+def drawn_by(seed: int) -> dict[str, str]:
+    return {"FAKEBROKER_ORDER": str(seed), "FAKEBROKER_SHAKE": str(seed)}
+
+
 def repeat_ci(runs: int, seed: int) -> int:
-    """Run `.ci/run` with the order of the tests drawn anew each time. Return 1 if a run failed."""
+    """Run `.ci/run` with order and stalls drawn anew each time. Return 1 if a run failed."""
     done: list[Done] = []
     for number in range(runs):
         with busy_loops():
-            done.append(run(Step(("bash", ".ci/run"), {"FAKEBROKER_ORDER": str(seed + number)})))
-        say(f"run {number + 1} of {runs}, order {seed + number}: {done[-1]}")
+            done.append(run(Step(("bash", ".ci/run"), drawn_by(seed + number))))
+        say(f"run {number + 1} of {runs}, seed {seed + number}: {done[-1]}")
     failed = sum(each.status != 0 for each in done)
     say(f"{failed} of {runs} runs failed")
     return int(failed > 0)
@@ -42,6 +47,6 @@ def repeat_test(tests: Sequence[str], runs: int, seed: int) -> int:
     """Run the tests so many times each, in one session. Return pytest's exit status."""
     pytest = (sys.executable, "-m", "pytest", "-n", "auto", "--dist", "load", "-q", "--count", str(runs), *tests)
     with busy_loops():
-        done = run(Step(pytest, {"FAKEBROKER_ORDER": str(seed), "FAKEBROKER_TESTS": "all"}))
+        done = run(Step(pytest, {**drawn_by(seed), "FAKEBROKER_TESTS": "all"}))
     say(str(done))
     return done.status
