@@ -3,6 +3,7 @@ left behind."""
 
 from __future__ import annotations
 
+import dataclasses
 import importlib.util
 import os
 import shutil
@@ -21,7 +22,7 @@ from fakebroker.apis import registry
 from fakebroker.apis.new import main, stubs
 from fakebroker.network.effects import InternalError, Send
 from fakebroker.protocol.error_code import ErrorCode
-from fakebroker.protocol.messages import api_name, decode_response, versions
+from fakebroker.protocol.messages import api_name, decode_response, response_type, versions
 
 ROOT = Path(__file__).parents[2]
 DESCRIBE_CLUSTER, FIND_COORDINATOR, NOT_OF_BROKERS = 60, 10, 52  # the last is Vote, for controllers alone
@@ -109,6 +110,20 @@ def test_the_stubs_of_every_api_are_as_ruff_wants_them(checkout: Path) -> None:
     for command in ([*ruff, "check", "--no-cache", "."], [*ruff, "format", "--no-cache", "--check", "."]):
         done = subprocess.run(command, cwd=checkout, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout[-2000:]
+
+
+def test_a_stub_gives_the_error_to_the_response_if_a_version_has_a_field_for_it() -> None:
+    kinds = set()
+    for key in api_key_map:
+        handler = next(iter(stubs(key, versions(key)[0], versions(key)[-1]).values()))
+        has_field = [
+            any(field.name == "error_code" for field in dataclasses.fields(response_type(key, version)))
+            for version in versions(key)
+        ]
+        assert ("_respond(ctx, error_code=code)" in handler) == any(has_field), api_name(key)
+        assert ("have no error of their own" in handler) != all(has_field), api_name(key)
+        kinds.add((any(has_field), all(has_field)))
+    assert kinds == {(False, False), (True, False), (True, True)}
 
 
 @pytest.mark.parametrize("key", [*api_key_map], ids=api_name)

@@ -34,7 +34,7 @@ SHARES = {"threads": 0.3, "waits": 0.05, "sockets": 0.02, "loops": 0.002}  # of 
 FACTORS = (0.0, 1.0, 10.0, 50.0)
 MEANS_S = (0.0005, 0.005)
 LONGEST_S = 0.1
-BUDGET_S = 3.0  # the stalls of a test together
+BUDGET_S = 1.0  # the stalls of a test together
 BETWEEN_STOPS_S, MEAN_STOP_S, LONGEST_STOP_S = 0.3, 0.05, 0.5
 
 _sleep = time.sleep  # a test may replace it

@@ -136,6 +136,17 @@ def test_acks_0_is_not_answered_an_error_closes_the_connection() -> None:
     assert kafka.log_end() == 0
 
 
+def test_with_acks_0_the_other_partitions_are_appended_before_the_connection_is_closed() -> None:
+    kafka = FaultyCluster()
+    kafka.add(TO_T0, "NOT_LEADER_OR_FOLLOWER")
+    client = kafka.connect()
+    client.send(produce("t", partitions={0: ONE_RECORD, 1: ONE_RECORD}, acks=0))
+    assert (client.data, client.end) == (b"", "fin")
+    assert client.reason is not None
+    assert client.reason.endswith("NOT_LEADER_OR_FOLLOWER on t-0"), client.reason
+    assert [kafka.log_end(index) for index in (0, 1)] == [0, 1]
+
+
 def test_a_delayed_request_with_acks_0_lets_the_next_one_on_its_connection_be_handled() -> None:
     kafka, client = produced_to_t0({"delay": 30}, acks=0)
     assert kafka.log_end() == 1

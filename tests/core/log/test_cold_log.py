@@ -76,8 +76,12 @@ class Logs(RuleBasedStateMachine):
     @rule(data=st.data())
     def follow(self, data: st.DataObject) -> None:
         self.follower.truncate_to_leader(self.leader)
-        end = self.leader.log.log_end_offset
-        self.follower.copy_from(self.leader, data.draw(st.integers(0, end)) if data.draw(st.booleans()) else end)
+        leader, log = self.model.log, self.follower.log
+        up_to = data.draw(st.integers(0, leader.log_end_offset)) if data.draw(st.booleans()) else leader.log_end_offset
+        ends = [batch.last_offset + 1 for batch in leader.batches if batch.last_offset < up_to]
+        end_offset = max(log.log_end_offset, leader.log_start_offset, *ends)
+        self.follower.copy_from(self.leader, up_to)
+        assert log.log_end_offset == end_offset
 
     @rule()
     def next_epoch(self) -> None:
