@@ -174,9 +174,11 @@ def test_tokens_are_judged_as_by_kafka(sides: dict[str, Side]) -> None:
         "expired": token(exp=1_700_000_001),
         "without expiry": token(exp=None),
     }
-    judged = {name: {key_case: side.judge(text) for key_case, text in tokens.items()} for name, side in sides.items()}
+    judged = {
+        name: {token_name: side.judge(text) for token_name, text in tokens.items()} for name, side in sides.items()
+    }
     assert judged["fakebroker"] == judged["Kafka"]
-    accepted = [key_case for key_case, verdict in judged["Kafka"].items() if verdict == TAKEN]
+    accepted = [token_name for token_name, verdict in judged["Kafka"].items() if verdict == TAKEN]
     assert accepted == ["right", "right, of RSA", "right, by PSS", "without kid"]
 
 

@@ -214,7 +214,7 @@ def test_in_an_event_loop_only_wait_is_awaited() -> None:
                 await pause.wait(0.01)
             kafka.faults.clear()
             await pause.wait()
-            assert [(event.id, event.is_over) for event in kafka.faults.arisen()] == [
+            assert [(arisen.id, arisen.is_over) for arisen in kafka.faults.arisen()] == [
                 ("a1", True), ("a2", True), ("a3", True),
             ]  # fmt: skip
             assert kafka.brokers[2].state == "running"
@@ -234,7 +234,7 @@ def test_a_handle_says_what_it_is() -> None:
         assert pause.to_json() == said | {"installed": True, "done": False}
         pause.heal()
         pause.remove()
-        assert [event.to_json()["installed"] for event in kafka.faults.arisen()] == [False]
+        assert [arisen.to_json()["installed"] for arisen in kafka.faults.arisen()] == [False]
     assert kafka.faults.list() == []
 
 

@@ -251,6 +251,6 @@ def test_what_arises_at_the_start_does_so_after_each_reset(tmp_path: Path) -> No
 
     with FakeCluster.from_scenario(tmp_path / "slow.yaml") as kafka:
         for _ in range(2):
-            assert [str(preset.preset) for preset in kafka.faults.arisen()] == ["slow_disk broker=1 ms=40"]
+            assert [str(arisen.preset) for arisen in kafka.faults.arisen()] == ["slow_disk broker=1 ms=40"]
             assert len(kafka.faults) == 1
             kafka.reset()
