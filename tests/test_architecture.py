@@ -256,13 +256,13 @@ SANS_IO = tuple(
 
 @cache
 def modules() -> list[tuple[str, Path]]:
-    found = []
+    modules_ = []
     for package in ("timingwheel", "fakebroker", "fakebroker_load", "conformance"):
         folder = FOLDERS.get(package, ROOT)
         for path in sorted((folder / package).rglob("*.py")):
             parts = path.relative_to(folder).with_suffix("").parts
-            found.append((".".join(parts[:-1] if parts[-1] == "__init__" else parts), path))
-    return found
+            modules_.append((".".join(parts[:-1] if parts[-1] == "__init__" else parts), path))
+    return modules_
 
 
 @cache
@@ -292,15 +292,15 @@ class Facts(NamedTuple):
 def nodes_of(source: str) -> list[ast.AST]:
     """Return the nodes of a file, the module first, but not whether a name is read or assigned to. `ast.walk` takes
     twice as long."""
-    found: list[ast.AST] = [ast.parse(source)]
-    for node in found:
+    nodes: list[ast.AST] = [ast.parse(source)]
+    for node in nodes:
         for field in node._fields:
             value = getattr(node, field, None) if field != "ctx" else None
             if isinstance(value, ast.AST):
-                found.append(value)
+                nodes.append(value)
             elif isinstance(value, list):
-                found += [each for each in value if isinstance(each, ast.AST)]
-    return found
+                nodes += [node_ for node_ in value if isinstance(node_, ast.AST)]
+    return nodes
 
 
 @cache
@@ -321,7 +321,7 @@ def facts(path: Path) -> Facts:
             Class(
                 node.name,
                 [getattr(base.value if isinstance(base, ast.Subscript) else base, "id", "") for base in node.bases],
-                {each.name for each in node.body if isinstance(each, functions)},
+                {method.name for method in node.body if isinstance(method, functions)},
                 _does_work(node),
                 node in tree.body,
             )
@@ -432,8 +432,8 @@ def test_no_file_is_part_of_a_circle() -> None:
     names = module_names()
     graph: dict[str, set[str]] = {}
     for module, path in modules():
-        found = {name if name in names else name.rpartition(".")[0] for name in imports(path)}
-        graph[module] = (found & names) - {module}
+        imported = {name if name in names else name.rpartition(".")[0] for name in imports(path)}
+        graph[module] = (imported & names) - {module}
     assert sum(map(len, graph.values())) > 500, "the imports are not seen"
     assert circle(graph) == []
 
@@ -472,8 +472,8 @@ def test_a_folder_is_small() -> None:
 
 
 def test_a_folder_says_what_lives_there() -> None:
-    found = [one / "__init__.py" for one in folders() if one not in (ROOT / "conformance" / "clients", ROOT / "load")]
-    assert [path for path in found if not ast.get_docstring(ast.parse(path.read_text()))] == []
+    files = [one / "__init__.py" for one in folders() if one not in (ROOT / "conformance" / "clients", ROOT / "load")]
+    assert [path for path in files if not ast.get_docstring(ast.parse(path.read_text()))] == []
 
 
 def test_a_function_and_a_class_are_read_in_one_sitting() -> None:
@@ -508,15 +508,15 @@ def test_a_base_with_work_of_its_own_has_several_children() -> None:
     called: set[str] = set()
     for module, path in modules():
         called |= facts(path).called
-        for each in facts(path).classes:
-            if each.is_outside:
-                classes[each.name] = module, each
-                for base in each.bases:
+        for class_ in facts(path).classes:
+            if class_.is_outside:
+                classes[class_.name] = module, class_
+                for base in class_.bases:
                     children.setdefault(base, []).append(module)
     split = {
         f"{module}.{name}"
-        for name, (module, each) in classes.items()
-        if name not in called and len(own := children.get(name, [])) == 1 and own[0] != module and each.does_work
+        for name, (module, class_) in classes.items()
+        if name not in called and len(own := children.get(name, [])) == 1 and own[0] != module and class_.does_work
     }
     assert split - SPLIT == set(), "join it with its child, or let the child have it"
     assert SPLIT - split == set(), "take it off the list"
@@ -524,7 +524,7 @@ def test_a_base_with_work_of_its_own_has_several_children() -> None:
 
 def _does_work(node: ast.ClassDef) -> bool:
     """Return True if any method has a body of its own."""
-    bodies = [each.body for each in node.body if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)]
+    bodies = [method.body for method in node.body if isinstance(method, ast.FunctionDef | ast.AsyncFunctionDef)]
     return any(not all(_is_nothing(statement) for statement in body) for body in bodies)
 
 
@@ -547,9 +547,9 @@ def test_what_is_compiled_without_optimization_is_compiled() -> None:
 def test_what_has_a_length_says_whether_it_is_empty() -> None:
     """mypyc takes no notice of `__len__` where something may be None: `if queue` is then true for an empty one."""
     wrong = [
-        f"{path}: {each.name} has __len__ without __bool__"
+        f"{path}: {class_.name} has __len__ without __bool__"
         for path in COMPILED
-        for each in facts(ROOT / path).classes
-        if "__len__" in each.methods and "__bool__" not in each.methods
+        for class_ in facts(ROOT / path).classes
+        if "__len__" in class_.methods and "__bool__" not in class_.methods
     ]
     assert wrong == []

@@ -120,9 +120,9 @@ def test_two_builds_at_once_make_two_whole_wheels_and_leave_nothing_behind(tmp_p
         (wheel,) = (tmp_path / name).iterdir()
         with zipfile.ZipFile(wheel) as archive:
             entries = [entry for entry in archive.namelist() if ".dist-info/" not in entry]
-            found = {(PurePosixPath(entry).name, archive.read(entry)) for entry in entries}
-        assert {name for name, _ in found} == {name for name, _ in sources}
-        assert found == sources
+            entries_ = {(PurePosixPath(entry).name, archive.read(entry)) for entry in entries}
+        assert {name for name, _ in entries_} == {name for name, _ in sources}
+        assert entries_ == sources
     assert checkout.files() == checkout.before
 
 

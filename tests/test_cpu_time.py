@@ -78,12 +78,12 @@ def test_linux_tells_of_every_thread_of_a_process() -> None:
     end = threading.Event()
     thread = threading.Thread(target=end.wait, daemon=True)
     thread.start()
-    found = scheduled_s(os.getpid())
+    times = scheduled_s(os.getpid())
     end.set()
     join(thread)
 
-    assert {str(os.getpid()), str(thread.native_id)} <= set(found)
-    assert all(ran >= 0 and waited >= 0 for ran, waited in found.values())
+    assert {str(os.getpid()), str(thread.native_id)} <= set(times)
+    assert all(ran >= 0 and waited >= 0 for ran, waited in times.values())
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells")

@@ -62,8 +62,8 @@ def imported_by(path: Path) -> set[str]:
 
 def imports_of_others(source: str) -> set[str]:
     # To parse all files takes seconds; most of them import nothing of others.
-    found = {each[1] or each[2] for each in MAY_IMPORT.finditer(source)}
-    if not any(is_of_others(word) for each in found for word in re.findall(r"[\w.]+", each)):
+    matches = {match[1] or match[2] for match in MAY_IMPORT.finditer(source)}
+    if not any(is_of_others(word) for text in matches for word in re.findall(r"[\w.]+", text)):
         return set()
     names: set[str] = set()
     for node in ast.walk(ast.parse(source)):

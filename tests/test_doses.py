@@ -133,9 +133,9 @@ def test_what_runs(
     passed: int,
 ) -> None:
     monkeypatch.setenv("FAKEBROKER_TESTS", value)
-    found = run(*arguments)
-    found.assert_outcomes(passed=passed, deselected=6 - passed)
-    assert f"dose: {header}\n" in found.stdout.str()
+    outcome = run(*arguments)
+    outcome.assert_outcomes(passed=passed, deselected=6 - passed)
+    assert f"dose: {header}\n" in outcome.stdout.str()
 
 
 @pytest.mark.parametrize(
@@ -143,8 +143,8 @@ def test_what_runs(
     [("test_nightly", 1), ("test_language", 2), ("test_language[go]", 1), ("TestSoak", 1), ("TestSoak::test_it", 1)],
 )
 def test_a_test_that_is_named_runs(run: Run, name: str, passed: int) -> None:
-    found = run(f"{FILE}::{name}")
-    found.assert_outcomes(passed=passed)
+    outcome = run(f"{FILE}::{name}")
+    outcome.assert_outcomes(passed=passed)
 
 
 def test_a_file_that_is_named_runs_its_everyday_tests(run: Run) -> None:
@@ -153,6 +153,6 @@ def test_a_file_that_is_named_runs_its_everyday_tests(run: Run) -> None:
 
 def test_an_unknown_word_ends_pytest(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAKEBROKER_TESTS", "weekly")
-    found = run()
-    assert found.ret == pytest.ExitCode.USAGE_ERROR
-    assert "FAKEBROKER_TESTS has weekly; it takes nightly, languages, soak and all" in found.stderr.str()
+    outcome = run()
+    assert outcome.ret == pytest.ExitCode.USAGE_ERROR
+    assert "FAKEBROKER_TESTS has weekly; it takes nightly, languages, soak and all" in outcome.stderr.str()

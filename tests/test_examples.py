@@ -31,9 +31,9 @@ def run(forks: Forks) -> Run:
 @pytest.mark.clients
 def test_request_timed_out(run: Run) -> None:
     lines = run("request_timed_out.py").splitlines()
-    found = [re.fullmatch(r"(.+?): +(\w+) +offset (\d+) +(\d+) ms", line) for line in lines]
-    assert all(found), lines
-    rows = [(m[1], m[2], int(m[3]), int(m[4])) for m in found if m]
+    matches = [re.fullmatch(r"(.+?): +(\w+) +offset (\d+) +(\d+) ms", line) for line in lines]
+    assert all(matches), lines
+    rows = [(m[1], m[2], int(m[3]), int(m[4])) for m in matches if m]
     assert [(what, outcome, offset) for what, outcome, offset, _ in rows] == [
         ("healthy", "NONE", 0),
         ("followers frozen", "REQUEST_TIMED_OUT", 1),
@@ -65,8 +65,8 @@ def test_buggy_client(run: Run) -> None:
 
 @pytest.mark.clients
 def test_thirty_seconds(run: Run) -> None:
-    told, went, journal = run("thirty_seconds.py").splitlines()
-    assert told == "the client was told: REQUEST_TIMED_OUT"
+    error, went, journal = run("thirty_seconds.py").splitlines()
+    assert error == "the client was told: REQUEST_TIMED_OUT"
     assert re.fullmatch(r"for the broker 30000 ms went by, for us \d+\.\d s", went)
     assert re.fullmatch(
         r"the journal: request \d+ of 'rdkafka' to kafkatest-0, acks=-1, timeout 30000 ms: "
@@ -77,11 +77,11 @@ def test_thirty_seconds(run: Run) -> None:
 
 @pytest.mark.clients
 def test_sixty_seconds(run: Run) -> None:
-    went, told, everything, committed = run("sixty_seconds.py").splitlines()
-    found = re.fullmatch(r"for the broker 70 s went by, for us (\d+) ms", went)
-    assert found
-    assert int(found[1]) < 60_000  # these 70 s did not go by
-    assert told == "the producer was told: _FENCED"
+    went, error, everything, committed = run("sixty_seconds.py").splitlines()
+    match = re.fullmatch(r"for the broker 70 s went by, for us (\d+) ms", went)
+    assert match
+    assert int(match[1]) < 60_000  # these 70 s did not go by
+    assert error == "the producer was told: _FENCED"
     assert everything == "who reads all: ['one']"
     assert committed == "who reads what is committed: []"
 

@@ -188,9 +188,9 @@ def test_it(part, n, tmp_path):
 def test_each_worker_sets_up_fixtures_once_and_tears_them_down(run: Run, tmp_path: Path) -> None:
     done = run({"test_it": LIVES})
     assert "8 passed" in done.stdout, done.stdout + done.stderr
-    told = [path.read_text().splitlines() for path in tmp_path.glob("*.told")]
-    assert sum(lines.count("test") for lines in told) == 8
-    for lines in told:
+    lines_of = [path.read_text().splitlines() for path in tmp_path.glob("*.told")]
+    assert sum(lines.count("test") for lines in lines_of) == 8
+    for lines in lines_of:
         tests = ["test"] * lines.count("test")
         assert lines == ["session begins", "module begins", *tests, "module ends", "session ends", "exit"]
 

@@ -44,7 +44,7 @@ class Row(NamedTuple):
 
 def rows(page: str) -> list[Row]:
     """The rows of all tables, under the heading that each stands below."""
-    found = []
+    rows_ = []
     area = ""
     for line in page.splitlines():
         if line.startswith("## "):
@@ -53,8 +53,8 @@ def rows(page: str) -> list[Row]:
             cells = tuple(cell.strip() for cell in line.strip().strip("|").split("|"))
             assert len(cells) == 3, line
             if cells != HEADER and set("".join(cells)) != {"-"}:
-                found.append(Row(area, *cells))
-    return found
+                rows_.append(Row(area, *cells))
+    return rows_
 
 
 def path_of(name: str) -> Path:
@@ -85,24 +85,24 @@ def problems(row: Row) -> list[str]:
     if row.ours == "none":
         return []
     path: Path | None = None
-    found = []
+    problems_ = []
     for name in re.findall(r"`([^`]+)`", row.ours):
         if name.endswith(".py"):
             path = path_of(name)
             if not path.is_file():
-                found.append(f"there is no {name}")
+                problems_.append(f"there is no {name}")
                 path = None
         elif path is None:
-            found.append(f"{name} stands behind no file")
+            problems_.append(f"{name} stands behind no file")
         elif name not in names_in(path):
-            found.append(f"{path.name} has no {name}")
+            problems_.append(f"{path.name} has no {name}")
     if "`" not in row.ours:
-        found.append("nothing is named")
-    return found
+        problems_.append("nothing is named")
+    return problems_
 
 
 def test_what_a_row_names_is_there() -> None:
-    assert {row.kafka: found for row in rows(PAGE) if (found := problems(row))} == {}
+    assert {row.kafka: missing for row in rows(PAGE) if (missing := problems(row))} == {}
 
 
 def test_a_row_is_complete() -> None:

@@ -22,11 +22,11 @@ def test_a_thread_is_found() -> None:
     check, end = Leftovers(SHORT_S), threading.Event()
     thread = threading.Thread(target=end.wait, name="left", daemon=True)
     thread.start()
-    found = check.leftovers()
+    leftovers = check.leftovers()
     end.set()
     join(thread)
 
-    assert [described(thing) for thing in found] == ["thread left"]
+    assert [described(thing) for thing in leftovers] == ["thread left"]
     assert check.leftovers() == set()
 
 
@@ -35,10 +35,10 @@ def test_a_socket_is_found() -> None:
     check = Leftovers(SHORT_S)
     with socket.create_server(("127.0.0.1", 0)) as left:
         (thing,) = check.leftovers()
-        told = described(thing)
+        description = described(thing)
         address = left.getsockname()
 
-    assert told.endswith(f"{address} to nobody")
+    assert description.endswith(f"{address} to nobody")
     assert check.leftovers() == set()
 
 
@@ -48,8 +48,8 @@ def test_an_unclosed_socket_is_told_unless_its_connection_was_refused(
     is_refused: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """pyproject.toml says why."""
-    told: list[object] = []
-    monkeypatch.setattr(sys, "unraisablehook", lambda unraisable: told.append(unraisable.exc_type))
+    warnings_: list[object] = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda unraisable: warnings_.append(unraisable.exc_type))
     with socket.socket() as bound:  # and does not listen
         bound.bind(("127.0.0.1", 0))
         left = socket.socket()
@@ -58,7 +58,7 @@ def test_an_unclosed_socket_is_told_unless_its_connection_was_refused(
         else:
             left.bind(("127.0.0.1", 0))
         del left
-    assert told == ([] if is_refused else [ResourceWarning])
+    assert warnings_ == ([] if is_refused else [ResourceWarning])
 
 
 @on_linux
@@ -66,14 +66,14 @@ def test_a_process_is_found_until_it_is_waited_for() -> None:
     check = Leftovers(SHORT_S)
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
         (running,) = check.leftovers()
-        told = described(running)
+        description = described(running)
         process.kill()
         os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
         (ended,) = check.leftovers()
         told_again = described(ended)
 
-    assert told.startswith(f"process {process.pid}: ")
-    assert told.endswith("-c input()")
+    assert description.startswith(f"process {process.pid}: ")
+    assert description.endswith("-c input()")
     assert told_again == f"process {process.pid}: it has ended, and was not waited for"
     assert check.leftovers() == set()
 

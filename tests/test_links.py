@@ -27,26 +27,26 @@ def files() -> frozenset[str]:
 @cache
 def headings(page: Path) -> frozenset[str]:
     """The anchors of a page, as GitHub makes them."""
-    found = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
-    return frozenset(re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in found)
+    titles = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
+    return frozenset(re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in titles)
 
 
 def missing(page: Path, text: str) -> list[str]:
     """Return the things that a page names and that do not exist."""
-    found = []
+    missing_ = []
     for link in re.findall(r"\]\(([^)\s]+)\)", text) + re.findall(r"^\[\w+\]: (\S+)$", text, re.MULTILINE):
         if "://" in link:
             continue
         name, _, anchor = link.partition("#")
         target = (page.parent / name).resolve() if name else page
         if not target.exists() or (anchor and anchor not in headings(target)):
-            found.append(link)
+            missing_.append(link)
     spans = re.findall(r"`([^`\n]+)`", text)
     for span in spans:
         if re.fullmatch(r"[\w./-]+\.(?:py|md)", span) and span not in files() and not (page.parent / span).exists():
-            found.append(span)
-    found += [span for span in spans if (make := re.match(r"make ([a-z-]+)", span)) and make[1] not in TARGETS]
-    return found
+            missing_.append(span)
+    missing_ += [span for span in spans if (make := re.match(r"make ([a-z-]+)", span)) and make[1] not in TARGETS]
+    return missing_
 
 
 def named_modules(text: str) -> list[str]:

@@ -238,17 +238,17 @@ class Reader(ast.NodeVisitor):
 def names_from(tree: ast.Module, module: str) -> set[str]:
     """Return the names that the file imports from a module."""
     nodes = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module == module]
-    return {each.name for node in nodes for each in node.names}
+    return {alias.name for node in nodes for alias in node.names}
 
 
 def constants(tree: ast.Module) -> dict[str, float]:
-    found = {}
+    values = {}
     for node in tree.body:
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant):
             target, value = node.targets[0], node.value.value
             if isinstance(target, ast.Name) and isinstance(value, (int, float)):
-                found[target.id] = float(value)
-    return found
+                values[target.id] = float(value)
+    return values
 
 
 def called(node: ast.Call) -> str:
@@ -289,12 +289,12 @@ def all_offences() -> list[tuple[str, Offence]]:
 
 
 def test_no_test_has_a_verdict_by_the_wall_clock() -> None:
-    found = [
+    messages = [
         f"tests/{name}:{offence.line}: {offence.what} in {offence.function or 'the module'}"
         for name, offence in all_offences()
         if not {(name, offence.function), (name, "")} & set(ALLOWED)
     ]
-    assert not found, "\n".join(found)
+    assert not messages, "\n".join(messages)
 
 
 def test_what_is_allowed_is_needed() -> None:

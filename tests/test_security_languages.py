@@ -39,6 +39,6 @@ def test_the_errors_of_the_page_are_those_of_the_tests(column: int) -> None:
     assert len(ROWS) == 9
     for row in map(cells, ROWS):
         case = "wrong password, PLAIN" if row[0] == "wrong password" else row[0]
-        found = re.search(rf'"{case}": Error\((.*?)\),?$', tests, re.DOTALL | re.MULTILINE)
-        assert (found is not None) == bool(row[column]), row
-        assert found is None or row[column].strip("`") in found[1], row
+        match = re.search(rf'"{case}": Error\((.*?)\),?$', tests, re.DOTALL | re.MULTILINE)
+        assert (match is not None) == bool(row[column]), row
+        assert match is None or row[column].strip("`") in match[1], row

@@ -91,10 +91,10 @@ def waits_for_three(kafka: FakeCluster, sender: Sender) -> None:
     hold = kafka.hold
 
     def held(*arguments: Any, **named: Any) -> Any:
-        found = hold(*arguments, **named)
+        held_ = hold(*arguments, **named)
         for _ in range(3):
             sender.produce("t", partition=2)
-        return found
+        return held_
 
     kafka.hold = held  # type: ignore[method-assign]
 

@@ -16,8 +16,8 @@ from release.wheels import missing_line, status
 
 BROKEN = "/shims/python3.13"
 FOUND = {
-    each.path: each
-    for each in (
+    interpreter.path: interpreter
+    for interpreter in (
         Interpreter("/usr/bin/python3.11", "3.11.2", True, has_headers=False, compiler="gcc"),
         Interpreter("/pyenv/3.11.7", "3.11.7", True, has_headers=True, compiler="gcc"),
         Interpreter("/pyenv/3.12.1", "3.12.1", True, has_headers=True, compiler="gcc"),
@@ -39,7 +39,7 @@ def places(version: str) -> Iterator[str]:
 
 def chosen(*asked: str, has_to_compile: bool = True) -> tuple[list[str], list[str]]:
     selection = select(asked, has_to_compile, places, FOUND.get)
-    return [each.path for each in selection.chosen], selection.missing
+    return [interpreter.path for interpreter in selection.chosen], selection.missing
 
 
 def test_the_first_interpreter_that_answers_and_can_compile_is_chosen() -> None:
@@ -62,7 +62,7 @@ def test_interpreters_are_looked_for_on_the_path_and_among_those_of_pyenv(tmp_pa
         (tmp_path / place).touch(mode=0o755)
     environment = {"PATH": os.pathsep.join(["", str(tmp_path / "bin")]), "PYENV_ROOT": str(tmp_path / "pyenv")}
 
-    assert [Path(each).relative_to(tmp_path).as_posix() for each in candidates("3.12", environment)] == [
+    assert [Path(candidate).relative_to(tmp_path).as_posix() for candidate in candidates("3.12", environment)] == [
         "bin/python3.12",
         "pyenv/versions/3.12.10/bin/python",
         "pyenv/versions/3.12.1/bin/python",
@@ -71,9 +71,9 @@ def test_interpreters_are_looked_for_on_the_path_and_among_those_of_pyenv(tmp_pa
 
 
 def test_an_interpreter_is_asked_what_it_is(tmp_path: Path) -> None:
-    found = probe(sys.executable)
-    assert found is not None
-    assert (found.version, found.minor) == (
+    interpreter = probe(sys.executable)
+    assert interpreter is not None
+    assert (interpreter.version, interpreter.minor) == (
         ".".join(map(str, sys.version_info[:3])),
         ".".join(map(str, sys.version_info[:2])),
     )
@@ -115,17 +115,17 @@ def test_a_wheel_that_fails_is_told_and_the_next_one_is_built(
 
     monkeypatch.delenv("FAKEBROKER_COMPILE", raising=False)
     monkeypatch.setattr(
-        wheels, "select", lambda asked, has_to_compile: select(asked, has_to_compile, places, FOUND.get)
+        wheels, "select", lambda versions, has_to_compile: select(versions, has_to_compile, places, FOUND.get)
     )
     monkeypatch.setattr(wheels, "build", build)
     monkeypatch.setattr(wheels, "check", lambda wheel, python, is_compiled: f"checked with {python}, {is_compiled}")
 
     assert wheels.main(["--to", str(tmp_path / "dist")]) == 1
     assert [path.name for path in (tmp_path / "dist").iterdir()] == ["fakebroker-3.12.whl"]
-    told = capsys.readouterr().out
-    assert "missing: CPython 3.13, 3.14" in told
-    assert "3.11.7: FAILED: no compiler\n" in told
-    assert "checked with /pyenv/3.12.1, True\n" in told
+    output = capsys.readouterr().out
+    assert "missing: CPython 3.13, 3.14" in output
+    assert "3.11.7: FAILED: no compiler\n" in output
+    assert "checked with /pyenv/3.12.1, True\n" in output
 
 
 def test_a_command_that_fails_is_told_with_its_last_lines() -> None:

@@ -60,8 +60,8 @@ def tell(choice: Choice, changed: int, base: str, has_table: bool) -> None:
     print(f"{changed} files differ from {base[:12]}: {len(choice.files)} test files", file=sys.stderr)
     if choice.is_everything:
         print("a file changed that may break anything: every test file", file=sys.stderr)
-    for each in choice.left_out:
-        print(f"left out: {each}", file=sys.stderr)
+    for reason in choice.left_out:
+        print(f"left out: {reason}", file=sys.stderr)
     if choice.left_out and not has_table:
         print("`python -m tests.costs` makes the table by which this choice gets better", file=sys.stderr)
 

@@ -57,11 +57,11 @@ def changed_functions(root: Path, base: str, name: str) -> frozenset[int] | None
 
 def changed_lines(diff: str) -> set[int]:
     """Return the lines, on the new side, of a diff without context. Where lines were removed, the neighbours count."""
-    found: set[int] = set()
+    lines: set[int] = set()
     for start, length in re.findall(r"^@@ -\S+ \+(\d+)(?:,(\d+))? @@", diff, re.M):
         first, count = int(start), int(length or "1")
-        found.update(range(first, first + count) if count else (first, first + 1))
-    return found
+        lines.update(range(first, first + count) if count else (first, first + 1))
+    return lines
 
 
 def lines_of_functions(text: str, lines: set[int]) -> frozenset[int] | None:
@@ -72,11 +72,11 @@ def lines_of_functions(text: str, lines: set[int]) -> frozenset[int] | None:
         for node in ast.walk(ast.parse(text))
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     ]
-    found: set[int] = set()
+    around_changes: set[int] = set()
     for line in lines:
         around = [span for span in spans if line in span]
         if around:
-            found.update(around[min(range(len(around)), key=lambda at: len(around[at]))])
+            around_changes.update(around[min(range(len(around)), key=lambda at: len(around[at]))])
         elif line <= len(texts) and not re.fullmatch(r"\s*(#.*)?", texts[line - 1]):
             return None
-    return frozenset(found)
+    return frozenset(around_changes)

@@ -91,18 +91,18 @@ def choose(
 
 def distances_of(graph: ImportGraph, changes: Sequence[Change]) -> dict[str, int] | None:
     """Return the test files that import what changed, with their shortest distances; None for every test file."""
-    found: dict[str, int] = {}
+    distances: dict[str, int] = {}
     for change in changes:
         path = change.path
-        if any(path == each or (each.endswith("/") and path.startswith(each)) for each in EVERYTHING):
+        if any(path == pattern or (pattern.endswith("/") and path.startswith(pattern)) for pattern in EVERYTHING):
             return None
         dependents = _below(graph, path) if PurePosixPath(path).name == "conftest.py" else graph.dependents(path)
         if dependents is None:
             return None  # no file names it, so it may concern any test
         for file, distance in dependents.items():
             if file in graph.tests:
-                found[file] = min(distance, found.get(file, distance))
-    return found
+                distances[file] = min(distance, distances.get(file, distance))
+    return distances
 
 
 def _below(graph: ImportGraph, conftest: str) -> dict[str, int]:
@@ -112,12 +112,12 @@ def _below(graph: ImportGraph, conftest: str) -> dict[str, int]:
 
 def _executing(changes: Sequence[Change], table: Table) -> dict[str, float]:
     """Return by test file the recorded CPU time of its tests that execute a changed function."""
-    found: dict[str, float] = {}
+    seconds: dict[str, float] = {}
     for change in changes:
         if change.lines is not None:
             for test in table.tests_of(change.path, change.lines):
-                found[test.file] = found.get(test.file, 0.0) + test.cpu_s
-    return found
+                seconds[test.file] = seconds.get(test.file, 0.0) + test.cpu_s
+    return seconds
 
 
 def _idle(

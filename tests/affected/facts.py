@@ -36,17 +36,17 @@ def all_facts(root: Path, files: Iterable[str], cache: Path | None = None) -> di
     version = str(Path(__file__).stat().st_mtime_ns)  # of what is read from a file
     if known.pop("version", None) != version:
         known = {}
-    found = {}
+    facts = {}
     for file in files:
         state = (root / file).stat()
         stamp = f"{state.st_mtime_ns} {state.st_size}"
         if known.get(file, [""])[0] != stamp:
             known[file] = [stamp, facts_of(file, (root / file).read_text(encoding="utf-8"))]
-        found[file] = Facts(*known[file][1])
+        facts[file] = Facts(*known[file][1])
     if cache is not None:
         cache.parent.mkdir(parents=True, exist_ok=True)
-        cache.write_text(json.dumps({"version": version} | {file: known[file] for file in found}))
-    return found
+        cache.write_text(json.dumps({"version": version} | {file: known[file] for file in facts}))
+    return facts
 
 
 def facts_of(file: str, text: str) -> Facts:
@@ -70,29 +70,29 @@ def facts_of(file: str, text: str) -> Facts:
 
 def module_names(file: str) -> list[str]:
     """Return the names under which a file can be imported."""
-    found = []
+    names = []
     for root in ROOTS:
         if not root or file.startswith(f"{root}/"):
             parts = PurePosixPath(file).relative_to(root).with_suffix("").parts
-            found.append(".".join(parts[:-1] if parts[-1] == "__init__" else parts))
+            names.append(".".join(parts[:-1] if parts[-1] == "__init__" else parts))
     if file.startswith("tests/"):
-        found.append(PurePosixPath(file).stem)  # pytest puts the folder of each test file on the path
-    return [name for name in dict.fromkeys(found) if name and name != "__init__"]
+        names.append(PurePosixPath(file).stem)  # pytest puts the folder of each test file on the path
+    return [name for name in dict.fromkeys(names) if name and name != "__init__"]
 
 
 def imported(tree: ast.Module, file: str) -> set[str]:
     """Return the names that a file imports at run time."""
-    found: set[str] = set()
+    names: set[str] = set()
     for node in _executed(tree):
         if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
+            names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             bases = [node.module or ""]
             if node.level:
                 packages = _packages(file, node.level)
                 bases = [f"{package}.{node.module}" if node.module else package for package in packages]
-            found |= {f"{base}.{alias.name}" for base in bases for alias in node.names} | set(bases)
-    return found - {""}
+            names |= {f"{base}.{alias.name}" for base in bases for alias in node.names} | set(bases)
+    return names - {""}
 
 
 def lazy_attributes(tree: ast.Module, package: str) -> dict[str, str]:
@@ -124,9 +124,9 @@ def _executed(tree: ast.Module) -> Iterator[ast.AST]:
 
 def _packages(file: str, level: int) -> list[str]:
     """Return the package that a relative import of this level begins at, under each name of the file."""
-    found = [
+    packages = [
         PurePosixPath(file).relative_to(root).parts[:-level]
         for root in ROOTS
         if not root or file.startswith(f"{root}/")
     ]
-    return [".".join(parts) for parts in found if parts]
+    return [".".join(parts) for parts in packages if parts]

@@ -43,42 +43,42 @@ class ImportGraph:
         self._folders_of_code = {PurePosixPath(file).parent.name for file in self.files}
         modules = {name for file in self.files for name in module_names(file)}
         facts = all_facts(root, self.files, cache)
-        lazy = {name: module for each in facts.values() for name, module in each.lazy.items()}
-        for file, each in facts.items():
-            self._add(file, each, modules, lazy)
+        lazy = {name: module for fact in facts.values() for name, module in fact.lazy.items()}
+        for file, facts_ in facts.items():
+            self._add(file, facts_, modules, lazy)
 
     def dependents(self, path: str) -> dict[str, int] | None:
         """Return the files that a change of `path` can affect, with their distances; the file itself has 0. `path` may
         be gone. None for a file that nothing seems to read."""
-        found = {path: 0} if path.endswith(".py") else {}
+        distances = {path: 0} if path.endswith(".py") else {}
         if not path.endswith(".py"):
-            found |= dict.fromkeys(sorted(self.readers(path)), 1)
+            distances |= dict.fromkeys(sorted(self.readers(path)), 1)
         if path.startswith(PACKAGES) and path.endswith(".py") and ARCHITECTURE in self.files:
-            found[ARCHITECTURE] = 1
-        if not found:
+            distances[ARCHITECTURE] = 1
+        if not distances:
             return None
-        queue = deque(found)
+        queue = deque(distances)
         while queue:
             file = queue.popleft()
             for dependent in self._direct(file):
-                if dependent not in found:
-                    found[dependent] = found[file] + 1
+                if dependent not in distances:
+                    distances[dependent] = distances[file] + 1
                     queue.append(dependent)
-        return found
+        return distances
 
     def readers(self, path: str) -> set[str]:
         """Return the files that name a data file, or else a folder that it lies in."""
         parts = PurePosixPath(path).parts
-        found = set(self._readers.get(path, ())) | self._readers.get(parts[-1], set())
+        files = set(self._readers.get(path, ())) | self._readers.get(parts[-1], set())
         for folder in reversed(parts[:-1]):
-            if found:
+            if files:
                 break
             is_top = folder == parts[0] and not path.startswith("tests/")
             if folder not in self._folders_of_code or is_top:
-                found = set(self._readers.get(folder, ()))
+                files = set(self._readers.get(folder, ()))
         if path.endswith(".md"):
-            found |= {LINKS} & set(self.files)
-        return found
+            files |= {LINKS} & set(self.files)
+        return files
 
     def _direct(self, file: str) -> set[str]:
         if self._is_program(file):
@@ -96,8 +96,8 @@ class ImportGraph:
         if not facts.lazy:  # the strings of a package with lazy attributes are theirs
             names.update(name for name in facts.strings if "." in name and name in modules)
         for name in names:
-            for each in (name, *enclosing(name)):
-                self._importers.setdefault(each, set()).add(file)
+            for module in (name, *enclosing(name)):
+                self._importers.setdefault(module, set()).add(file)
         for string in facts.strings:
             self._readers.setdefault(string, set()).add(file)
         for needed in self._needed(file, facts.words):
@@ -105,14 +105,16 @@ class ImportGraph:
 
     def _needed(self, file: str, words: Iterable[str]) -> Iterable[str]:
         if file.startswith("tests/"):
-            yield from (each for each in conftests(file) if each != file)
+            yield from (conftest for conftest in conftests(file) if conftest != file)
             if "subprocess" in words:
                 yield from COMMAND_LINE
             if "kafka_cluster" in words or "pytester" in words:
                 yield PLUGIN
         elif "iter_modules" in words or "walk_packages" in words:
             folder = file.rpartition("/")[0]
-            yield from (each for each in self.files if each.startswith(f"{folder}/") and each != file)
+            yield from (
+                test_file for test_file in self.files if test_file.startswith(f"{folder}/") and test_file != file
+            )
 
 
 def is_test(file: str) -> bool:

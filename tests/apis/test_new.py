@@ -81,11 +81,11 @@ def test_three_files_are_written_and_what_comes_next_is_told(
         "tests/apis/reading/test_describe_cluster.py",
         "conformance/cases/reading/describe_cluster.py",
     }
-    told = capsys.readouterr().out
+    output = capsys.readouterr().out
     assert written(checkout) == files
-    assert all(f"wrote {path}\n" in told for path in files)
-    assert "-m pytest tests/apis/reading/test_describe_cluster.py " in told
-    assert "-m conformance cases 'describe-cluster/*' " in told
+    assert all(f"wrote {path}\n" in output for path in files)
+    assert "-m pytest tests/apis/reading/test_describe_cluster.py " in output
+    assert "-m conformance cases 'describe-cluster/*' " in output
 
 
 @pytest.mark.parametrize(("limits", "served"), [([], (0, 2)), (["--min", "1"], (1, 2)), (["--max", "0"], (0, 0))])

@@ -30,14 +30,14 @@ def client(simulation: Simulation) -> SimulatedClient:
 
 
 def test_one_millisecond_is_time() -> None:
-    assert [has_no_time(timedelta(milliseconds=each)) for each in (-1, 0, 1)] == [True, True, False]
+    assert [has_no_time(timedelta(milliseconds=milliseconds)) for milliseconds in (-1, 0, 1)] == [True, True, False]
 
 
 def create(client: SimulatedClient, version: int, timeout: timedelta, *names: str) -> dict[str, tuple[int, Any]]:
     rest = {"num_partitions": 1, "replication_factor": 1, "assignments": (), "configs": ()}
     topics = [{"name": name, **rest} for name in names]
     answer = ask(client, CREATE_TOPICS, version, topics=topics, timeout=timeout, validate_only=False)
-    return {each.name: (int(each.error_code), each.error_message) for each in answer.topics}
+    return {topic.name: (int(topic.error_code), topic.error_message) for topic in answer.topics}
 
 
 @pytest.mark.parametrize("timeout", TIMEOUTS)
@@ -57,7 +57,7 @@ def test_nothing_is_deleted(simulation: Simulation, client: SimulatedClient, ver
     def delete(*names: str) -> list[tuple[str, int]]:
         values = {"topics": [{"name": name, "topic_id": None} for name in names], "topic_names": names}
         answer = ask(client, DELETE_TOPICS, version, timeout=timeout, **values)
-        return [(each.name, int(each.error_code)) for each in answer.responses]
+        return [(response.name, int(response.error_code)) for response in answer.responses]
 
     assert delete("t", "nobody") == [("t", REQUEST_TIMED_OUT), ("nobody", REQUEST_TIMED_OUT)]
     assert delete("t", "t") == [("t", INVALID_REQUEST)]
@@ -68,7 +68,9 @@ def test_nothing_is_deleted(simulation: Simulation, client: SimulatedClient, ver
 def test_nothing_is_deleted_by_id(simulation: Simulation, client: SimulatedClient) -> None:
     topics = [{"name": None, "topic_id": UUID(int=5)}]
     answer = ask(client, DELETE_TOPICS, 6, topics=topics, timeout=timedelta(0))
-    assert [(each.topic_id, int(each.error_code)) for each in answer.responses] == [(UUID(int=5), REQUEST_TIMED_OUT)]
+    assert [(response.topic_id, int(response.error_code)) for response in answer.responses] == [
+        (UUID(int=5), REQUEST_TIMED_OUT)
+    ]
 
 
 @pytest.mark.parametrize("timeout", TIMEOUTS)
@@ -77,7 +79,7 @@ def test_no_partition_is_made(client: SimulatedClient, version: int, timeout: ti
     def create_partitions(*names: str) -> list[tuple[str, int]]:
         topics = [{"name": name, "count": 3, "assignments": None} for name in names]
         answer = ask(client, CREATE_PARTITIONS, version, topics=topics, timeout=timeout, validate_only=False)
-        return [(each.name, int(each.error_code)) for each in answer.results]
+        return [(result.name, int(result.error_code)) for result in answer.results]
 
     assert create_partitions("t", "nobody") == [("t", REQUEST_TIMED_OUT), ("nobody", REQUEST_TIMED_OUT)]
     assert create_partitions("t", "t") == [("t", INVALID_REQUEST)]
@@ -92,8 +94,8 @@ def test_elect_leaders_with_a_timeout_of_zero_or_less_elects_no_leader(
     def elect(topics: Any, kind: int = 0) -> tuple[int, list[int]]:
         named = None if topics is None else [{"topic": name, "partitions": indexes} for name, indexes in topics]
         answer = ask(client, ELECT_LEADERS, version, election_type=kind, topic_partitions=named, timeout=timeout)
-        each = [int(part.error_code) for topic in answer.replica_election_results for part in topic.partition_result]
-        return int(getattr(answer, "error_code", REQUEST_TIMED_OUT)), each
+        codes = [int(part.error_code) for topic in answer.replica_election_results for part in topic.partition_result]
+        return int(getattr(answer, "error_code", REQUEST_TIMED_OUT)), codes
 
     simulation.move_leader(2)
     assert elect([("t", [0])]) == (REQUEST_TIMED_OUT, [REQUEST_TIMED_OUT])

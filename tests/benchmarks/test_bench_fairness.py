@@ -42,15 +42,15 @@ def broker(followers: str = "instant") -> Iterator[Address]:
 def counted(flood: crowd.Program) -> list[dict[str, Any]]:
     """Return the reports of the flood from its start until it has done something."""
     flood.tell()
-    told: list[dict[str, Any]] = []
+    results: list[dict[str, Any]] = []
 
     def has_done_something() -> bool:
         flood.tell()
-        told.append(flood.result())
-        return bool(told[-1]["requests"])
+        results.append(flood.result())
+        return bool(results[-1]["requests"])
 
     wait_until(has_done_something, "a neighbour's first request")
-    return told
+    return results
 
 
 @compiled

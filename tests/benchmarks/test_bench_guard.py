@@ -28,8 +28,8 @@ def dumps(per_work: int) -> list[str]:
 
 
 def test_instructions_per_operation() -> None:
-    found = callgrind.per_operation(dumps(6_400_000))
-    assert found == {name: round(6_400_000 / operations) for name, (_, operations) in WORKS.items()}
+    per_operation = callgrind.per_operation(dumps(6_400_000))
+    assert per_operation == {name: round(6_400_000 / operations) for name, (_, operations) in WORKS.items()}
 
 
 def test_marks_that_were_not_seen_are_told() -> None:
@@ -81,9 +81,9 @@ def test_the_exit_status_and_what_is_said(
     assert guard.main([]) == 1
     assert "produce: 20,000 instructions instead of 10,000, +100.0%" in capsys.readouterr().err
     assert guard.main(["--json"]) == 1
-    found = json.loads(capsys.readouterr().out)
-    assert found["name"] == "guard"
-    assert found["worse"] == ["produce: 20,000 instructions instead of 10,000, +100.0%"]
+    document = json.loads(capsys.readouterr().out)
+    assert document["name"] == "guard"
+    assert document["worse"] == ["produce: 20,000 instructions instead of 10,000, +100.0%"]
     # Another record does not go.
     (tmp_path / "guard.json").write_text(json.dumps({"2.7 interpreted": {"produce": 1}}))
     assert guard.main(["--record"]) == 0

@@ -13,12 +13,12 @@ from benchmarks.reporting.rows import compare
 
 
 def lines() -> str:
-    found = Report("produce", driver="C", versions={"kfake": "v1"})
-    found.add(compare("100 B", "kfake", "requests/s", [100, 110, 120], [50, 55, 60], 2.0))
-    found.add(compare("1 KiB", "kfake", "requests/s", [100], [100], 2.0))
-    found.add(compare("1 KiB", "Apache Kafka", "requests/s", [100], [], 3.0, "missing: no java"))
+    produce_report = Report("produce", driver="C", versions={"kfake": "v1"})
+    produce_report.add(compare("100 B", "kfake", "requests/s", [100, 110, 120], [50, 55, 60], 2.0))
+    produce_report.add(compare("1 KiB", "kfake", "requests/s", [100], [100], 2.0))
+    produce_report.add(compare("1 KiB", "Apache Kafka", "requests/s", [100], [], 3.0, "missing: no java"))
     other = {"name": "wheel", "rows": [{"workload": "cancel"}]}
-    return "\n".join([found.as_json(), "a line of something else", json.dumps(other)])
+    return "\n".join([produce_report.as_json(), "a line of something else", json.dumps(other)])
 
 
 def test_rows_and_verdicts(tmp_path: Path) -> None:

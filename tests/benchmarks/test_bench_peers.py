@@ -133,8 +133,8 @@ def test_the_starts_of_the_available_peers_are_measured(monkeypatch: pytest.Monk
 
     monkeypatch.setattr(start, "kfake_program", no_go)
     monkeypatch.setattr(start, "KafkaBox", no_box)
-    found, reasons = start.samples(1, lambda what: None)
-    assert set(found) == {"ours", MOCK}
-    assert all(len(taken) == 1 and taken[0].ms > 0 and taken[0].cpu_ms > 0 for taken in found.values())
+    samples_, reasons = start.samples(1, lambda what: None)
+    assert set(samples_) == {"ours", MOCK}
+    assert all(len(taken) == 1 and taken[0].ms > 0 and taken[0].cpu_ms > 0 for taken in samples_.values())
     assert reasons == {KFAKE: "no go", KAFKA: "no java"}
     assert len(start.further_clusters(2)) == 2

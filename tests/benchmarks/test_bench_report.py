@@ -63,14 +63,14 @@ def test_the_line_of_json() -> None:
     report.add(compare("100 B", "Apache Kafka", "requests/s", [100], [], 3.0, "missing: no java"))
     line = report.as_json()
     assert "\n" not in line
-    found = json.loads(line)
-    assert set(found) == {"name", "rows", "versions", "cores", "commit", "load", "driver"}
-    assert found["name"] == "produce"
-    assert found["versions"].items() >= {"kfake": "v1"}.items()
-    assert {"python", "fakebroker", "kio"} <= set(found["versions"])
-    assert found["cores"] >= 1
-    assert found["commit"]
-    first, second = found["rows"]
+    document = json.loads(line)
+    assert set(document) == {"name", "rows", "versions", "cores", "commit", "load", "driver"}
+    assert document["name"] == "produce"
+    assert document["versions"].items() >= {"kfake": "v1"}.items()
+    assert {"python", "fakebroker", "kio"} <= set(document["versions"])
+    assert document["cores"] >= 1
+    assert document["commit"]
+    first, second = document["rows"]
     assert {key: first[key] for key in ("work", "peer", "ours", "theirs", "unit", "ratio", "met")} == {
         "work": "100 B",
         "peer": "kfake",

@@ -38,8 +38,8 @@ def test_tests_that_fail_are_told() -> None:
 @pytest.mark.languages
 def test_kfake_lives_as_often() -> None:
     try:
-        whole_ms, each = tests.kfake_lives(5, 2)
+        whole_ms, lives = tests.kfake_lives(5, 2)
     except Missing as reason:
         pytest.skip(str(reason))
-    assert len(each) == 5
+    assert len(lives) == 5
     assert whole_ms > 0

@@ -106,9 +106,9 @@ def run_parts(parts: Sequence[str], is_whole: bool = False) -> int:
 
 
 def summed_up(done: Sequence[Done]) -> int:
-    for each in done:
-        say(str(each))
-    return int(any(each.status for each in done))
+    for step in done:
+        say(str(step))
+    return int(any(step.status for step in done))
 
 
 def tell_green() -> int:

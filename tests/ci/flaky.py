@@ -38,7 +38,7 @@ def repeat_ci(runs: int, seed: int) -> int:
         with busy_loops():
             done.append(run(Step(("bash", ".ci/run"), drawn_by(seed + number))))
         say(f"run {number + 1} of {runs}, seed {seed + number}: {done[-1]}")
-    failed = sum(each.status != 0 for each in done)
+    failed = sum(step.status != 0 for step in done)
     say(f"{failed} of {runs} runs failed")
     return int(failed > 0)
 

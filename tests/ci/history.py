@@ -45,7 +45,7 @@ def base(root: Path, file: Path = GREEN) -> str | None:
         ancestors = git(root, "rev-list", "HEAD").split()[1:]
     except GitError:  # no repository: an unpacked archive
         return None
-    return next((each for each in ancestors if each in passed), None)
+    return next((commit for commit in ancestors if commit in passed), None)
 
 
 def changed_since(root: Path, commit: str) -> list[str]:

@@ -92,5 +92,5 @@ def chosen(paths: Iterable[str] | None) -> Sequence[str]:
     """Return the parts for these changed paths, in the order in which they run; all parts for None."""
     if paths is None:
         return list(PARTS)
-    found = frozenset().union(*map(parts_of, paths))
-    return [part for part in PARTS if part in found]
+    names = frozenset().union(*map(parts_of, paths))
+    return [part for part in PARTS if part in names]

@@ -55,9 +55,9 @@ def test_confluent_kafka_keeps_credentials(kafka: FakeCluster) -> None:
     info = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_256, 5000)
     for done in admin.alter_user_scram_credentials([UserScramCredentialUpsertion("u", info, b"pw", b"salt")]).values():
         done.result(LIMIT_S)
-    asked: Any = admin.describe_user_scram_credentials(["u"])
-    (found,) = asked["u"].result(LIMIT_S).scram_credential_infos
-    assert (found.mechanism, found.iterations) == (ScramMechanism.SCRAM_SHA_256, 5000)
+    futures: Any = admin.describe_user_scram_credentials(["u"])
+    (credential,) = futures["u"].result(LIMIT_S).scram_credential_infos
+    assert (credential.mechanism, credential.iterations) == (ScramMechanism.SCRAM_SHA_256, 5000)
 
 
 def test_kafka_python_alters_a_topic(kafka: FakeCluster) -> None:

@@ -45,14 +45,14 @@ class Polls(Protocol):
 
 def read(consumer: Polls, count: int) -> list[bytes | None]:
     """Return the next records, at least so many."""
-    found: list[bytes | None] = []
+    values: list[bytes | None] = []
 
     def are_there() -> bool:
-        found.extend(consumer.poll())
-        return len(found) >= count
+        values.extend(consumer.poll())
+        return len(values) >= count
 
     wait_until(are_there, f"{count} records")
-    return found
+    return values
 
 
 class Librdkafka:
@@ -83,8 +83,8 @@ class Librdkafka:
         return low, high
 
     def at(self, timestamp_ms: int) -> int:
-        asked = [confluent_kafka.TopicPartition("t", 0, timestamp_ms)]
-        return int(self._consumer.offsets_for_times(asked, timeout=LIMIT_S)[0].offset)
+        partitions = [confluent_kafka.TopicPartition("t", 0, timestamp_ms)]
+        return int(self._consumer.offsets_for_times(partitions, timeout=LIMIT_S)[0].offset)
 
     def close(self) -> None:
         self._consumer.close()
@@ -118,8 +118,8 @@ class KafkaPython:
         return low[self._partition], high[self._partition]
 
     def at(self, timestamp_ms: int) -> int:
-        found = self._consumer.offsets_for_times({self._partition: timestamp_ms})[self._partition]
-        return int(found.offset) if found else -1
+        position = self._consumer.offsets_for_times({self._partition: timestamp_ms})[self._partition]
+        return int(position.offset) if position else -1
 
     def close(self) -> None:
         self._consumer.close()
@@ -147,8 +147,8 @@ class Aiokafka:
 
     def poll(self) -> list[bytes | None]:
         async def get() -> list[bytes | None]:
-            found = await self._consumer.getmany(timeout_ms=100)
-            return [message.value for messages in found.values() for message in messages]
+            batches = await self._consumer.getmany(timeout_ms=100)
+            return [message.value for messages in batches.values() for message in messages]
 
         return self._loop.run_until_complete(get())
 
@@ -164,8 +164,8 @@ class Aiokafka:
         return self._loop.run_until_complete(get())
 
     def at(self, timestamp_ms: int) -> int:
-        found = self._loop.run_until_complete(self._consumer.offsets_for_times({self._partition: timestamp_ms}))
-        return int(found[self._partition].offset) if found[self._partition] else -1
+        offsets = self._loop.run_until_complete(self._consumer.offsets_for_times({self._partition: timestamp_ms}))
+        return int(offsets[self._partition].offset) if offsets[self._partition] else -1
 
     def close(self) -> None:
         self._loop.run_until_complete(stop(self._consumer))
@@ -194,16 +194,16 @@ def test_from_the_end(cluster: FakeCluster, client: type[Librdkafka]) -> None:
     consumer = client(cluster, "latest")
     try:
         assert consumer.ends() == (0, 2)
-        found: list[bytes | None] = []
+        values: list[bytes | None] = []
 
         def is_read() -> bool:
             write(cluster, b"new")
-            found.extend(consumer.poll())
-            return bool(found)
+            values.extend(consumer.poll())
+            return bool(values)
 
         # Where it starts is decided while it polls: what is written before that is not for it.
         wait_until(is_read, "a record that was written after the consumer had begun")
-        assert set(found) == {b"new"}
+        assert set(values) == {b"new"}
     finally:
         consumer.close()
 
@@ -226,15 +226,15 @@ def test_a_leader_that_moves_and_one_that_stops_are_followed(cluster: FakeCluste
 
 def read_until_metadata_comes(cluster: FakeCluster, consumer: Polls) -> list[bytes | None]:
     """Poll until the client asks for metadata a second time: then it has the first response."""
-    found: list[bytes | None] = []
-    asked = len(cluster.journal.requests(api="Metadata"))
+    values: list[bytes | None] = []
+    requests_before = len(cluster.journal.requests(api="Metadata"))
 
     def is_there() -> bool:
-        found.extend(consumer.poll())
-        return len(cluster.journal.requests(api="Metadata")) >= asked + 2
+        values.extend(consumer.poll())
+        return len(cluster.journal.requests(api="Metadata")) >= requests_before + 2
 
     wait_until(is_there, "two requests for metadata")
-    return found
+    return values
 
 
 @pytest.mark.slow
@@ -254,10 +254,10 @@ def test_what_an_unclean_election_lost_is_not_read_again(cluster: FakeCluster, c
         assert read_until_metadata_comes(cluster, consumer) == []  # so it has heard of broker 2
         cluster.brokers[1].stop()
         write(cluster, b"b", broker=2)
-        found = consumer.read(1)
-        found += consumer.read(1) if found == [b"a"] else []
+        values = consumer.read(1)
+        values += consumer.read(1) if values == [b"a"] else []
         # librdkafka and, where a broker serves what Kafka 4 does, kafka-python ask where their epoch ended and go on
         # from there (KIP-320); aiokafka is out of range and starts over, as auto.offset.reset says.
-        assert found == ([b"a", b"b"] if client.__name__ == "Aiokafka" else [b"b"])
+        assert values == ([b"a", b"b"] if client.__name__ == "Aiokafka" else [b"b"])
     finally:
         consumer.close()

@@ -89,9 +89,9 @@ def confluent_consumer(work: Work) -> None:
     )
     consumer.subscribe(["t"])
     while not work.consumer_is_over.is_set():
-        found = consumer.poll(0.05)
-        if found is not None and found.error() is None:
-            work.read.add(found.value() or b"")
+        message = consumer.poll(0.05)
+        if message is not None and message.error() is None:
+            work.read.add(message.value() or b"")
     consumer.close()
 
 
@@ -157,10 +157,10 @@ def aiokafka_consumer(work: Work) -> None:
         await consumer.start()
         try:
             while not work.consumer_is_over.is_set():
-                found = await consumer.getmany(timeout_ms=50)
-                for records in found.values():
+                batches = await consumer.getmany(timeout_ms=50)
+                for records in batches.values():
                     work.read.update(record.value for record in records)
-                if found:
+                if batches:
                     await consumer.commit()
         finally:
             await stop(consumer)

@@ -39,12 +39,12 @@ def codecs_in_the_log(kafka: FakeCluster) -> set[int]:
     with RawClient(leader_of(kafka, "t")) as client:
         _, answer = decode_response(FETCH, 11, client.ask(fetch("t")))
     data = answer.responses[0].partitions[0].records
-    found = set()
+    codecs = set()
     while data:
         header = read_batch_header(data)
-        found.add(header.compression)
+        codecs.add(header.compression)
         data = data[header.size_in_bytes :]
-    return found
+    return codecs
 
 
 @pytest.mark.parametrize("topic_codec", ["producer", "uncompressed", "lz4", "gzip"])

@@ -110,8 +110,8 @@ def admin(kafka: FakeCluster) -> AdminClient:
 
 
 def test_the_admin_client_makes_a_topic(kafka: FakeCluster, admin: AdminClient) -> None:
-    asked = NewTopic("made", num_partitions=3, replication_factor=2, config={"min.insync.replicas": "2"})
-    admin.create_topics([asked])["made"].result(LIMIT_S)
+    topic = NewTopic("made", num_partitions=3, replication_factor=2, config={"min.insync.replicas": "2"})
+    admin.create_topics([topic])["made"].result(LIMIT_S)
 
     described = admin.list_topics("made", timeout=LIMIT_S).topics["made"]
     assert {p.id: (p.leader, p.replicas) for p in described.partitions.values()} == {

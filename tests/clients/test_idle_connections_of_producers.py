@@ -33,17 +33,17 @@ def send_to_second(program: Sends, key: str) -> tuple[float, str]:
     """Return the result of a record, and its time in milliseconds, while other records go to the first broker."""
     began = time.monotonic()
     program.send(key, partition=1)
-    told = ""
+    line = ""
 
     def is_told() -> bool:
-        nonlocal told
+        nonlocal line
         program.send("busy")
-        told = program.told()
-        return told.startswith(key + " ") or not told.startswith("busy offset ")
+        line = program.told()
+        return line.startswith(key + " ") or not line.startswith("busy offset ")
 
     wait_until(is_told, f"the callback of {key}")
-    assert told.startswith(key + " ")
-    return 1_000 * (time.monotonic() - began), told
+    assert line.startswith(key + " ")
+    return 1_000 * (time.monotonic() - began), line
 
 
 @pytest.mark.parametrize(
@@ -60,8 +60,8 @@ def test_a_request_that_waits_is_no_activity_and_the_other_connection_stays(vers
             program.send("known", partition=1)
             assert program.told() == "known offset 0"
             kafka.brokers[2].pause()
-            took_ms, told = send_to_second(program, "waits")
-            assert told.startswith("waits NetworkException: ")
+            took_ms, line = send_to_second(program, "waits")
+            assert line.startswith("waits NetworkException: ")
             assert took_ms >= IDLE_MS
             kafka.brokers[2].resume()
             assert send_to_second(program, "again")[1].startswith("again offset ")

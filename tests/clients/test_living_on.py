@@ -34,9 +34,9 @@ in_each_way = pytest.mark.parametrize("change", [nightly_but_reset(way) for way 
 
 @pytest.fixture
 def address() -> Iterator[Address]:
-    found = Address()
-    yield found
-    found.close()
+    address_ = Address()
+    yield address_
+    address_.close()
 
 
 class Loop:
@@ -67,15 +67,15 @@ def confluent_producer(servers: str, is_idempotent: bool) -> Iterator[Send]:
     producer = Producer(settings | {"retry.backoff.ms": RETRY_MS})
 
     def send(value: bytes) -> int:
-        told: list[int] = []
+        offsets: list[int] = []
 
         def on_delivery(error: Any, message: Any) -> None:
             assert error is None, error
-            told.append(message.offset())
+            offsets.append(message.offset())
 
         producer.produce("a", value, partition=0, on_delivery=on_delivery)
         assert producer.flush(LIMIT_S) == 0
-        return told[0]
+        return offsets[0]
 
     yield send
 
@@ -172,7 +172,7 @@ def kafka_python_consumer(servers: str, is_member: bool) -> Iterator[Poll]:
         consumer.assign([PythonPartition("a", 0)])
     try:
         time_ms = 3_000 if is_member else 100  # see docs/decisions.md, 127
-        yield lambda: [each.value for records in consumer.poll(time_ms).values() for each in records]
+        yield lambda: [record.value for records in consumer.poll(time_ms).values() for record in records]
     finally:
         consumer.close()
 
@@ -192,7 +192,7 @@ def aiokafka_consumer(servers: str, is_member: bool) -> Iterator[Poll]:
     consumer = loop.run(begin())
     try:
         yield lambda: [
-            each.value for records in loop.run(consumer.getmany(timeout_ms=100)).values() for each in records
+            record.value for records in loop.run(consumer.getmany(timeout_ms=100)).values() for record in records
         ]
     finally:
         loop.run(stop(consumer))
@@ -218,9 +218,9 @@ LEFT_OUT = {
 @pytest.mark.parametrize(
     ("change", "client", "kind"),
     [
-        nightly_but_reset(*each)
-        for each in itertools.product(WAYS, CONSUMERS, ("alone", "member"))
-        if each not in LEFT_OUT
+        nightly_but_reset(*combination)
+        for combination in itertools.product(WAYS, CONSUMERS, ("alone", "member"))
+        if combination not in LEFT_OUT
     ],
 )
 def test_a_consumer_that_lives_on_reads_the_new_topic_from_its_start(
@@ -241,14 +241,14 @@ def test_a_consumer_that_lives_on_reads_the_new_topic_from_its_start(
 def read_until(poll: Poll, wanted: list[bytes], again: Sequence[bytes] = ()) -> None:
     """Read all of these and no others. A member that joins again, and has committed nothing, may read some twice: these
     and what was `again` there."""
-    found: list[bytes | None] = []
+    values: list[bytes | None] = []
 
     def are_there() -> bool:
-        found.extend(poll())
-        return set(found) >= set(wanted)
+        values.extend(poll())
+        return set(values) >= set(wanted)
 
     wait_until(are_there, f"{wanted}")
-    assert set(found) <= {*wanted, *again}
+    assert set(values) <= {*wanted, *again}
 
 
 # Transactional producers.

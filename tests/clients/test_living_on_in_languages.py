@@ -24,9 +24,9 @@ FEW = 10  # refused Produce requests: a stuck client has hundreds
 
 @pytest.fixture
 def address() -> Iterator[Address]:
-    found = Address()
-    yield found
-    found.close()
+    address_ = Address()
+    yield address_
+    address_.close()
 
 
 in_each_way = pytest.mark.parametrize("change", WAYS.values(), ids=list(WAYS))
@@ -156,12 +156,12 @@ def test_a_member_that_lives_on_reads_the_new_topic_from_its_start(
         address.send("a", [b"last"])
         await_values(member, [b"last"])
 
-    assert {value for _, _, value in member.read} == {each.decode() for each in [*BEFORE, *OTHERS, b"last"]}
+    assert {value for _, _, value in member.read} == {value_.decode() for value_ in [*BEFORE, *OTHERS, b"last"]}
 
 
 def await_values(member: Member, values: list[bytes]) -> None:
     def are_there() -> bool:
         member.check()
-        return {value for _, _, value in member.read} >= {each.decode() for each in values}
+        return {value for _, _, value in member.read} >= {expected.decode() for expected in values}
 
     wait_until(are_there, f"{values}")

@@ -63,9 +63,9 @@ def check(events: Sequence[Event], is_idempotent: bool) -> None:
     assert len({append.base_offset for append in appends}) == (1 if is_idempotent else 2)
     assert appends[0].request == fired.request
     answers = {event.request: event for event in events if isinstance(event, Answer)}
-    lost, told = (answers[append.request] for append in appends)
+    lost, sent = (answers[append.request] for append in appends)
     assert (lost.outcome, lost.reason) == ("dropped", "fault f1: disconnect after_append")
-    assert (told.outcome, [answer.error for answer in told.partitions]) == ("sent", ["NONE"])
+    assert (sent.outcome, [answer.error for answer in sent.partitions]) == ("sent", ["NONE"])
 
 
 @pytest.mark.parametrize("send", [with_confluent_kafka, with_kafka_python, with_aiokafka])
@@ -80,14 +80,14 @@ def test_written_twice_or_once(send: Callable[[str, bool], None], is_idempotent:
 @pytest.mark.parametrize("is_idempotent", [False, True])
 def test_written_twice_or_once_in_other_languages(client: str, is_idempotent: bool) -> None:
     command, folder = program(PROGRAMS[client])
-    told = []
+    results = []
 
     def send(servers: str, is_idempotent: bool) -> None:
         job = Job("t", idempotent=is_idempotent, records=(Record(0, b"k", b"v"),))
         plan = {"bootstrap": servers, "jobs": [job.described("t")]}
         with ClientProcess(command, folder, plan, LIMIT_S) as process:
-            told.extend(process.report()["jobs"][0]["results"])
+            results.extend(process.report()["jobs"][0]["results"])
 
     events = lose_the_acknowledgement(send, is_idempotent)
     check(events, is_idempotent)
-    assert told == [{"partition": 0, "offset": 0 if is_idempotent else 1}]
+    assert results == [{"partition": 0, "offset": 0 if is_idempotent else 1}]

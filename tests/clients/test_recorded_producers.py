@@ -67,7 +67,7 @@ def outcomes(history: ProducerHistory) -> list[tuple[CallOutcome, int, int]]:
 
 
 def kinds(history: ProducerHistory, kafka: FakeCluster) -> list[tuple[str, int, int]]:
-    return [(each.kind, each.partition, each.offset) for each in history.check(kafka.journal)]
+    return [(problem.kind, problem.partition, problem.offset) for problem in history.check(kafka.journal)]
 
 
 @CLIENTS
@@ -171,17 +171,22 @@ def test_kafka_python_that_tries_once_is_refused_for_sure() -> None:
 
 def test_what_is_passed_on() -> None:
     """Keys, headers, a callback of one's own, and whatever else a producer can do."""
-    history, told = ProducerHistory(), []
+    history, offsets = ProducerHistory(), []
     with FakeCluster() as kafka:
         kafka.create_topic("t", partitions=2)
         producer = recorded(Producer({"bootstrap.servers": kafka.bootstrap_servers}), history, "orders")
         producer.produce(
-            "t", "text", "key", 1, on_delivery=lambda error, message: told.append(message.offset()), headers={"h": "x"}
+            "t",
+            "text",
+            "key",
+            1,
+            on_delivery=lambda error, message: offsets.append(message.offset()),
+            headers={"h": "x"},
         )
         producer.produce("t", value=None, key=b"key", partition=1, headers=[("h", None)])
         assert len(producer) == 2
         assert producer.flush(LIMIT_S) == 0
-        assert told == [0]
+        assert offsets == [0]
         assert outcomes(history) == [(CallOutcome.OK, 1, 0), (CallOutcome.OK, 1, 1)]
         assert {call.client for call in history.calls} == {"orders"}
         assert kinds(history, kafka) == []

@@ -42,9 +42,11 @@ def await_unread(kafka: FakeCluster, size: int) -> None:
 
 def start_and_await_client(kafka: FakeCluster) -> None:
     """Start the broker again; return when a client has connected, and has requested metadata."""
-    asked = len(kafka.journal.requests(api="Metadata"))
+    requests_before = len(kafka.journal.requests(api="Metadata"))
     kafka.brokers[1].start()
-    wait_until(lambda: len(kafka.journal.requests(api="Metadata")) > asked, "a client that has found the broker")
+    wait_until(
+        lambda: len(kafka.journal.requests(api="Metadata")) > requests_before, "a client that has found the broker"
+    )
 
 
 def call_of(program: Sends, key: str) -> tuple[int, str, list[str]]:
@@ -84,10 +86,10 @@ def test_before_kip_91_it_expires_for_a_reason(version: str) -> None:
 def test_since_kip_91_there_is_one_reason(version: str) -> None:
     # 4.x would forget the topic where no broker can be reached, and begin anew (KIP-899).
     more = {"metadata_recovery_strategy": "none"} if version == "4.4.0" else {}
-    for told in expires(version, delivery_timeout_ms=500, **more):
-        assert " TimeoutException: Expiring 1 record(s) for orders-0:" in told
-        assert " ms has passed since batch creation" in told
-        assert "linger time" not in told
+    for line in expires(version, delivery_timeout_ms=500, **more):
+        assert " TimeoutException: Expiring 1 record(s) for orders-0:" in line
+        assert " ms has passed since batch creation" in line
+        assert "linger time" not in line
 
 
 @pytest.mark.parametrize("version", kafka_clients(BEFORE + SINCE))
@@ -102,10 +104,10 @@ def test_a_silent_broker_fails_all_in_flight_at_once(version: str) -> None:
             kafka.brokers[1].pause()
             for partition, key in enumerate("abc"):
                 program.send(key, partition=partition)
-            told = sorted(program.told() for _ in range(3))
+            lines = sorted(program.told() for _ in range(3))
             kafka.brokers[1].resume()
     error = "TimeoutException" if version == "4.4.0" else "NetworkException"
-    assert [line.split(":")[0] for line in told] == [f"{key} {error}" for key in "abc"]
+    assert [line.split(":")[0] for line in lines] == [f"{key} {error}" for key in "abc"]
 
 
 @pytest.mark.parametrize("version", kafka_clients(BEFORE + SINCE))
@@ -121,14 +123,14 @@ def test_every_attempt_times_out(version: str) -> None:
         with sends(version, kafka, **settings) as program:
             kafka.followers.freeze("orders", partition=0)
             program.send("a")
-            told = program.told()
-            asked = len(kafka.journal.produce(topic="orders")) - 1
+            line = program.told()
+            retries = len(kafka.journal.produce(topic="orders")) - 1
     if version in SINCE:
-        assert told.startswith("a TimeoutException: ")
+        assert line.startswith("a TimeoutException: ")
     else:  # the last attempt ended by the broker's clock or by the client's own
-        assert told.split(":")[0] in ("a TimeoutException", "a NetworkException")
-    assert ("ms has passed since batch creation" in told) == (version in SINCE)
-    assert asked >= 2
+        assert line.split(":")[0] in ("a TimeoutException", "a NetworkException")
+    assert ("ms has passed since batch creation" in line) == (version in SINCE)
+    assert retries >= 2
 
 
 @pytest.mark.parametrize("version", kafka_clients(BEFORE + SINCE) + EVERYDAY)
@@ -146,9 +148,9 @@ def test_memory_is_full_and_send_blocks_its_caller(version: str) -> None:
             assert max(blocked_ms) < waited_ms
             assert waited_ms >= 2_000 - ROUNDED_MS
             assert not thrown, "its future fails"
-            told = others[0] if others else program.told()
+            line = others[0] if others else program.told()
             error = "BufferExhaustedException" if version in IDEMPOTENT else "TimeoutException"
-            assert told.startswith(f"d {error}: ")
+            assert line.startswith(f"d {error}: ")
             program.send("e", 100)  # would fit beside them, and waits for a batch all the same
             kafka.brokers[1].resume()
             assert not call_of(program, "e")[1], "it is not thrown, and so in the log below"
@@ -166,14 +168,14 @@ def test_metadata_never_comes(version: str) -> None:
             waited_ms, thrown, others = call_of(program, "topic")
             assert waited_ms >= 3_000 - ROUNDED_MS
             assert not thrown
-            told = others[0] if others else program.told()
-            assert told.startswith("topic TimeoutException: ")
+            line = others[0] if others else program.told()
+            assert line.startswith("topic TimeoutException: ")
             program.send("partition", partition=7)
             waited_ms, thrown, others = call_of(program, "partition")
             if version in IDEMPOTENT:
                 assert waited_ms >= 3_000 - ROUNDED_MS
-                told = others[0] if others else program.told()
-                assert told.startswith("partition TimeoutException: ")
+                line = others[0] if others else program.told()
+                assert line.startswith("partition TimeoutException: ")
             else:
                 assert thrown.startswith("KafkaException: ")
                 assert not others, "what is thrown is not called back"
@@ -220,9 +222,9 @@ def test_a_batch_that_expires_in_the_queue_is_called_back_before_one_in_flight(v
                 program.send(key)
             await_unread(kafka, before + 1)
             program.send("slow", partition=1)
-            told = [program.told() for _ in range(4)]
+            lines = [program.told() for _ in range(4)]
             kafka.brokers[1].resume()
-    assert [line.split(":")[0] for line in told] == ["slow offset 1", *(f"{key} TimeoutException" for key in "bca")]
+    assert [line.split(":")[0] for line in lines] == ["slow offset 1", *(f"{key} TimeoutException" for key in "bca")]
 
 
 @pytest.mark.parametrize("version", kafka_clients(BEFORE + SINCE) + EVERYDAY)

@@ -64,8 +64,8 @@ def test_a_silent_broker_fails_all_in_flight_at_once() -> None:
                 assert program.advance(0) == [], "it is on its way"
                 assert program.advance(1_000) == []
             assert program.advance(TIMEOUT_MS - 3_000 - AN_EIGHTH_MS) == []
-            told = "[Error 7] RequestTimedOutError: Request timed out after 5000 ms"
-            assert sorted(program.advance(AN_EIGHTH_MS)) == [f"{key} {told}" for key in "abc"]
+            reason = "[Error 7] RequestTimedOutError: Request timed out after 5000 ms"
+            assert sorted(program.advance(AN_EIGHTH_MS)) == [f"{key} {reason}" for key in "abc"]
             kafka.brokers[1].resume()
             program.send("d")
             (again,) = program.advance(1_000) or [program.told()]

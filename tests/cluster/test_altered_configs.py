@@ -39,9 +39,9 @@ def send(simulation: Simulation, records: bytes = SMALL, topic: str = "t", acks:
 
 def told(simulation: Simulation, name: str, topic: str = "t") -> tuple[str, int]:
     """Return (value, source) of a setting, in the form of a CreateTopics response."""
-    found = simulation.cluster.metadata.topic(topic)
-    assert found is not None
-    ((value, source),) = [(entry.value, entry.source) for entry in found.effective_configs if entry.name == name]
+    metadata = simulation.cluster.metadata.topic(topic)
+    assert metadata is not None
+    ((value, source),) = [(entry.value, entry.source) for entry in metadata.effective_configs if entry.name == name]
     return value, source
 
 

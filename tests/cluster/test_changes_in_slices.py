@@ -166,12 +166,14 @@ def error_of(cluster: Cluster, connection: Connection, index: int) -> ErrorCode:
     cluster.receive(connection, produce("t", partition=index), cluster.now)
     sent = [effect for effect in cluster.take_effects() if isinstance(effect, Send) and effect.connection is connection]
     [frame] = [b"".join(map(bytes, effect.parts)) for effect in sent]
-    _, told = decode_response(0, 9, frame[4:])
-    return ErrorCode(told.responses[0].partition_responses[0].error_code)
+    _, response = decode_response(0, 9, frame[4:])
+    return ErrorCode(response.responses[0].partition_responses[0].error_code)
 
 
 def led_by(cluster: Cluster, broker_id: int) -> list[int]:
-    return [each.topic_partition.partition for each in partitions_of(cluster) if each.leader_id == broker_id]
+    return [
+        partition.topic_partition.partition for partition in partitions_of(cluster) if partition.leader_id == broker_id
+    ]
 
 
 def test_a_stopping_broker_gives_up_its_partitions_one_after_the_other() -> None:
@@ -235,7 +237,7 @@ def test_topics_come_and_go_between_two_slices() -> None:
     cluster.delete_topic("gone", at(1))
     cluster.create_topic(NewTopic("new", 2, 2), at(1))
     finish(change)
-    assert all(each.isr == {2, 3} and each.leader_id in (2, 3) for each in partitions_of(cluster))
+    assert all(partition.isr == {2, 3} and partition.leader_id in (2, 3) for partition in partitions_of(cluster))
     work_off(cluster, at(1))
 
 
@@ -253,7 +255,9 @@ def test_a_replaced_broker_learns_partition_by_partition_while_leaders_move_on(i
     partition = partitions_of(cluster)[index]
     cluster.move_leader("t", index, next(iter(partition.isr - {partition.leader_id})), cluster.now)
     finish(change)
-    assert all(each.stale is None and not each.unaware for each in partitions_of(cluster))
+    assert all(
+        known_partition.stale is None and not known_partition.unaware for known_partition in partitions_of(cluster)
+    )
     cluster.controller.leadership.views.check_invariants()
 
 

@@ -77,15 +77,15 @@ def test_metadata_at_the_other_listeners_is_that_of_before(simulation: Simulatio
     simulation.topic("t", replicas=2)
     alter(simulation, ADDED)
     answer = ask(simulation.connect(), METADATA, 12, topics=[{"name": "t"}])
-    assert [(each.host, each.port) for each in answer.brokers] == [("kafka.test", 9092), ("kafka.test", 9093)]
-    assert [each.error_code for each in answer.topics[0].partitions] == [ErrorCode.none]
+    assert [(broker.host, broker.port) for broker in answer.brokers] == [("kafka.test", 9092), ("kafka.test", 9093)]
+    assert [partition.error_code for partition in answer.topics[0].partitions] == [ErrorCode.none]
 
 
 def test_no_coordinator_and_no_broker_is_found_at_an_added_listener(simulation: Simulation) -> None:
     client = at_added(simulation)
     ask(simulation.connect(), FIND_COORDINATOR, 4, key_type=0, coordinator_keys=("g",))  # creates the topic
-    [found] = ask(client, FIND_COORDINATOR, 4, key_type=0, coordinator_keys=("g",)).coordinators
-    assert (found.error_code, found.node_id) == (ErrorCode.coordinator_not_available, NOBODY)
+    [coordinator] = ask(client, FIND_COORDINATOR, 4, key_type=0, coordinator_keys=("g",)).coordinators
+    assert (coordinator.error_code, coordinator.node_id) == (ErrorCode.coordinator_not_available, NOBODY)
     for version in served_versions(DESCRIBE_CLUSTER):
         cluster = ask(client, DESCRIBE_CLUSTER, version, endpoint_type=1, include_fenced_brokers=True)
         assert (list(cluster.brokers), cluster.controller_id) == ([], NOBODY)
@@ -96,11 +96,11 @@ def test_other_descriptions_at_an_added_listener(simulation: Simulation) -> None
     client = at_added(simulation)
     answer = ask(client, DESCRIBE_TOPIC_PARTITIONS, 0, topics=[{"name": "t"}], response_partition_limit=9, cursor=None)
     [partition] = answer.topics[0].partitions
-    told = partition.error_code, partition.leader_id, tuple(partition.offline_replicas)
-    assert told == (ErrorCode.none, NO_LEADER, (1, 2))
-    asked: list[dict[str, Any]] = [{"topic_name": "__cluster_metadata", "partitions": [{"partition_index": 0}]}]
-    [node] = ask(client, DESCRIBE_QUORUM, 2, topics=asked).nodes
-    assert [(each.host, each.port) for each in node.listeners] == [("kafka.test", 9092)]
+    description = partition.error_code, partition.leader_id, tuple(partition.offline_replicas)
+    assert description == (ErrorCode.none, NO_LEADER, (1, 2))
+    topics: list[dict[str, Any]] = [{"topic_name": "__cluster_metadata", "partitions": [{"partition_index": 0}]}]
+    [node] = ask(client, DESCRIBE_QUORUM, 2, topics=topics).nodes
+    assert [(listener.host, listener.port) for listener in node.listeners] == [("kafka.test", 9092)]
 
 
 def test_a_removed_listener_closes_its_connections_and_no_other(simulation: Simulation) -> None:

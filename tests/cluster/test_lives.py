@@ -42,10 +42,10 @@ class TestKill:
 
     def test_others_are_told_that_it_lives_until_its_session_ends(self, simulation: Simulation) -> None:
         simulation.kill(1)
-        told = [_brokers(simulation)]
+        brokers = [_brokers(simulation)]
         simulation.advance(SESSION_MS)
-        told.append(_brokers(simulation))
-        assert told == [[1, 2, 3], [2, 3]]
+        brokers.append(_brokers(simulation))
+        assert brokers == [[1, 2, 3], [2, 3]]
 
     def test_acks_all_waits_for_a_killed_follower_until_it_is_fenced(self, simulation: Simulation) -> None:
         client = simulation.connect()
@@ -320,11 +320,11 @@ class TestStop:
         simulation.advance(1_000)
         simulation.stop(1)
         simulation.kill(1)
-        told = []
+        alive = []
         for elapsed_ms in (SESSION_MS - 1_000, 1_000):
             simulation.advance(elapsed_ms)
-            told.append(simulation.cluster.registry.is_alive(1))
-        assert told == [True, False]
+            alive.append(simulation.cluster.registry.is_alive(1))
+        assert alive == [True, False]
         simulation.start(1)
         assert leads(simulation) == (2, [1, 2])
 

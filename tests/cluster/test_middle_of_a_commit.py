@@ -91,9 +91,9 @@ class World:
     @property
     def state(self) -> str:
         leader = self.simulation.partition(STATE).leader_id
-        found = self.simulation.cluster.brokers[leader].transactions.states.find("tx")
-        assert found is not None
-        return found.transaction.now.state.value
+        entry = self.simulation.cluster.brokers[leader].transactions.states.find("tx")
+        assert entry is not None
+        return entry.transaction.now.state.value
 
 
 @pytest.fixture(params=[1, 2])
@@ -122,8 +122,8 @@ class TestOneLeaderIsGone:
         world.simulation.followers(None, STATE)
         assert world.ended(client) == NONE
         assert (world.state, world.read(0)) == ("CompleteCommit", [b"a"])
-        told = of_transactions(world.journal)
-        assert [event.state for event in told if isinstance(event, TransitionCompleted)] == [
+        events = of_transactions(world.journal)
+        assert [event.state for event in events if isinstance(event, TransitionCompleted)] == [
             "PrepareCommit",
             "CompleteCommit",
         ]
@@ -167,8 +167,8 @@ class TestOneLeaderIsGone:
         world.simulation.stop(2)
         of_transactions(world.journal)
         assert world.ended(world.send_end()) == NONE
-        told = of_transactions(world.journal)
-        assert [event.reason for event in told if isinstance(event, MarkersRetried)] == ["NOT_ENOUGH_REPLICAS"]
+        events = of_transactions(world.journal)
+        assert [event.reason for event in events if isinstance(event, MarkersRetried)] == ["NOT_ENOUGH_REPLICAS"]
         assert (world.state, world.read(1)) == ("PrepareCommit", [])
         world.simulation.start(2)
         world.simulation.advance(1_000)
@@ -212,8 +212,8 @@ class TestBeforeTheRecords:
         world.simulation.advance(1)
         ((_, frame),) = leader.answers
         assert produced(frame) == 7  # REQUEST_TIMED_OUT
-        [told] = view_produce(world.journal, 0, "t", None, None)
-        assert (told.error, told.records, told.waited_ms) == ("REQUEST_TIMED_OUT", 1, 35_000)
+        [entry] = view_produce(world.journal, 0, "t", None, None)
+        assert (entry.error, entry.records, entry.waited_ms) == ("REQUEST_TIMED_OUT", 1, 35_000)
 
     def test_the_coordinator_goes_while_a_leader_waits_for_it(self) -> None:
         """The leader's connection to the coordinator ends. Its producer gets the error of an unreachable coordinator,

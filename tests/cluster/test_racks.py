@@ -13,10 +13,10 @@ DESCRIBE_CLUSTER = 60
 
 
 def racks(answer: Any) -> dict[int, str | None]:
-    found = {}
+    racks_ = {}
     for broker in answer.brokers:
-        found[int(getattr(broker, "broker_id", getattr(broker, "node_id", -1)))] = broker.rack
-    return found
+        racks_[int(getattr(broker, "broker_id", getattr(broker, "node_id", -1)))] = broker.rack
+    return racks_
 
 
 @pytest.mark.parametrize("version", served_versions(METADATA)[1:])

@@ -197,7 +197,7 @@ def test_topic_ids_are_told_by_name(simulation: Recorded) -> None:
     client = simulation.connect()
     client.send(*(produce(topic_id, version=13) for topic_id in (topic.topic_id, nobody, none)))
 
-    assert [asked.partitions[0][0] for asked in simulation.of(Produce)] == ["t", str(nobody), str(none)]
+    assert [produce_event.partitions[0][0] for produce_event in simulation.of(Produce)] == ["t", str(nobody), str(none)]
     assert [answer.partitions[0][:3] for answer in simulation.of(Answer)] == [
         ("t", 0, "NONE"),
         (str(nobody), 0, "UNKNOWN_TOPIC_ID"),
@@ -222,11 +222,11 @@ def test_an_append_tells_its_producer_and_whether_it_was_there_before(simulation
     for sequence in (0, 2, 0, 9):
         client.send(produce("t", records=sequenced(7, 3, sequence, count=2), acks=1))
 
-    told = [
+    appends = [
         (a.error, a.base_offset, a.last_offset, a.is_duplicate, a.producer_id, a.producer_epoch, a.base_sequence)
         for a in simulation.of(Append)
     ]
-    assert told == [
+    assert appends == [
         ("NONE", 0, 1, False, 7, 3, 0),
         ("NONE", 2, 3, False, 7, 3, 2),
         ("NONE", 0, 1, True, 7, 3, 0),
@@ -497,10 +497,10 @@ def play(simulation: Simulation, story: list[Step]) -> list[tuple[list[tuple[int
             if client is None:
                 continue
             clients.append(client)
-            asked = produce("t", number % 4, acks=(-1, 1, 0)[number % 3], timeout_ms=10 * number)
+            produce_request = produce("t", number % 4, acks=(-1, 1, 0)[number % 3], timeout_ms=10 * number)
             frames = {
-                "produce": [asked],
-                "pipelined": [asked, produce("t", broker - 1, timeout_ms=30), metadata(None)],
+                "produce": [produce_request],
+                "pipelined": [produce_request, produce("t", broker - 1, timeout_ms=30), metadata(None)],
                 "fetch": [fetch("t", broker - 1, max_wait_ms=5 * number)],
                 "bad": [produce("t", broker - 1, records=b"x" * (10 * number)), b"\0\0\0\1x"],
             }[step.kind]
@@ -556,7 +556,7 @@ def test_other_processes_tell_it_in_the_same_words() -> None:
     """The order of sets of strings differs between processes, unless PYTHONHASHSEED is set."""
     tests = Path(__file__).parent.parent
     path = os.pathsep.join([str(tests), str(tests / "core"), *sys.path])
-    told = {
+    outputs = {
         subprocess.run(
             [sys.executable, "-c", STORY],
             env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": path},
@@ -567,8 +567,8 @@ def test_other_processes_tell_it_in_the_same_words() -> None:
         for seed in ("1", "2")
     }
 
-    assert len(told) == 1
-    assert int(told.pop().split()[0]) > 100
+    assert len(outputs) == 1
+    assert int(outputs.pop().split()[0]) > 100
 
 
 @given(story=steps)

@@ -110,7 +110,7 @@ def test_records_are_as_old_as_their_clients_take_them_for(simulation: Simulatio
 
 
 def session(client: SimulatedClient, session_id: int, epoch: int) -> Any:
-    asked = {
+    partition = {
         "partition": 0, "current_leader_epoch": -1, "fetch_offset": 0, "last_fetched_epoch": -1,
         "log_start_offset": -1, "partition_max_bytes": 1 << 20,
     }  # fmt: skip
@@ -125,7 +125,7 @@ def session(client: SimulatedClient, session_id: int, epoch: int) -> Any:
         isolation_level=0,
         session_id=session_id,
         session_epoch=epoch,
-        topics=[{"topic": "t", "partitions": [asked]}] if epoch == 0 else [],
+        topics=[{"topic": "t", "partitions": [partition]}] if epoch == 0 else [],
         forgotten_topics_data=[],
         rack_id="",
     )

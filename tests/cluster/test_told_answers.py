@@ -55,7 +55,7 @@ class Asked:
         return request(PRODUCE, self.version, values, correlation_id)
 
 
-asked = st.builds(
+one_request = st.builds(
     Asked,
     st.integers(3, 13),
     st.sampled_from([-1, 1, 5]),
@@ -79,11 +79,11 @@ def told_and_sent(requests: list[Asked], followers: str) -> tuple[dict[int, Any]
     ids["nobody"] = NOBODYS_ID
     names = {topic_id: name for name, topic_id in ids.items()} | {NOBODYS_ID: str(NOBODYS_ID)}
     client = recorded.connect()
-    client.send(*(asked.frame(number, ids) for number, asked in enumerate(requests)))
+    client.send(*(generated.frame(number, ids) for number, generated in enumerate(requests)))
     recorded.advance(TIMEOUT_MS * len(requests))
 
     numbers = {event.request: event.correlation_id for event in journal if isinstance(event, Request)}
-    told = {numbers[answer.request]: answer.partitions for answer in journal if isinstance(answer, Answer)}
+    results = {numbers[answer.request]: answer.partitions for answer in journal if isinstance(answer, Answer)}
     sent = {}
     for _, frame in client.answers:
         version = requests[int.from_bytes(frame[:4], "big")].version
@@ -99,14 +99,14 @@ def told_and_sent(requests: list[Asked], followers: str) -> tuple[dict[int, Any]
             for topic in body.responses
             for partition in topic.partition_responses
         )
-    return told, sent
+    return results, sent
 
 
-@given(requests=st.lists(asked, min_size=1, max_size=4), followers=st.sampled_from(["instant", "frozen"]))
+@given(requests=st.lists(one_request, min_size=1, max_size=4), followers=st.sampled_from(["instant", "frozen"]))
 def test_the_journal_has_the_results_of_each_response(requests: list[Asked], followers: str) -> None:
-    told, sent = told_and_sent(requests, followers)
+    results, sent = told_and_sent(requests, followers)
 
-    assert told == sent
+    assert results == sent
     assert sorted(sent) == list(range(len(requests)))
 
 
@@ -120,11 +120,11 @@ def test_answers_of_every_kind_are_told_as_they_were_sent(version: int) -> None:
     }
     requests = [Asked(version, -1, {"t": {0: "good"}}), Asked(version, -1, several), Asked(version, 5, several)]
     requests += [Asked(version, 1, {"t": {0: what}}) for what in RECORDS]
-    told, sent = told_and_sent(requests, "frozen")
+    results, sent = told_and_sent(requests, "frozen")
 
-    assert told == sent
+    assert results == sent
     nobody = "UNKNOWN_TOPIC_ID" if version >= 13 else "UNKNOWN_TOPIC_OR_PARTITION"
-    assert sorted(partition.error for partition in told[1]) == sorted(
+    assert sorted(partition.error for partition in results[1]) == sorted(
         [
             "REQUEST_TIMED_OUT",
             "NOT_LEADER_OR_FOLLOWER",
@@ -134,7 +134,7 @@ def test_answers_of_every_kind_are_told_as_they_were_sent(version: int) -> None:
             nobody,
         ]
     )
-    assert {partition.error for number in told for partition in told[number]} >= {
+    assert {partition.error for number in results for partition in results[number]} >= {
         "NONE",
         "INVALID_REQUIRED_ACKS",
         "CORRUPT_MESSAGE",

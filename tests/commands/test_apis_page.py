@@ -41,9 +41,11 @@ def test_it_tells_what_is_not_done_of_each() -> None:
 
 
 def test_what_kafka_serves_is_what_kafka_said() -> None:
-    [golden] = [each for each in load_answers(FOLDER / "handshake.txt") if each.case == "handshake/api-versions-v4"]
+    [golden] = [
+        answer_ for answer_ in load_answers(FOLDER / "handshake.txt") if answer_.case == "handshake/api-versions-v4"
+    ]
     [heard] = [entry for entry in golden.kafka if isinstance(entry, Heard)]
     _, answer = decode_response(API_VERSIONS, 4, heard.answers[0].frame)
-    told = {entry.api_key: (entry.min_version, entry.max_version) for entry in answer.api_keys}
-    assert told == KAFKA_APIS
-    assert {key for key in told if api_name(key).startswith("UNKNOWN")} == set(NAMES)
+    versions = {entry.api_key: (entry.min_version, entry.max_version) for entry in answer.api_keys}
+    assert versions == KAFKA_APIS
+    assert {key for key in versions if api_name(key).startswith("UNKNOWN")} == set(NAMES)

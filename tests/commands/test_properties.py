@@ -14,7 +14,7 @@ from fakebroker.commands.properties import PropertiesError, parse_properties, se
 
 
 def read(text: str) -> list[tuple[str, str]]:
-    return [(each.name, each.value) for each in parse_properties(text)]
+    return [(entry.name, entry.value) for entry in parse_properties(text)]
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_properties_are_read_as_java_reads_them(text: str, found: list[tuple[str
 
 def test_lines_are_counted_from_where_a_property_begins() -> None:
     text = "# one\na=1\\\n  2\n\nb=3\n"
-    assert [each.line for each in parse_properties(text)] == [2, 5]
+    assert [entry.line for entry in parse_properties(text)] == [2, 5]
 
 
 @pytest.mark.parametrize("text", ["a=\\u12", "a=\\u12g4", "\\u=1", "a=\\u+123", "a=\\u 123"])

@@ -41,10 +41,10 @@ transaction.state.log.min.isr=1
 
 def topics(serving: Serving) -> dict[str, dict[int, list[int]]]:
     """Return for each topic the replicas of each partition, the leader first."""
-    found = AdminClient({"bootstrap.servers": serving.facts["bootstrap_servers"]}).list_topics(timeout=LIMIT_S).topics
+    topics_ = AdminClient({"bootstrap.servers": serving.facts["bootstrap_servers"]}).list_topics(timeout=LIMIT_S).topics
     return {
         name: {index: list(partition.replicas) for index, partition in topic.partitions.items()}
-        for name, topic in found.items()
+        for name, topic in topics_.items()
     }
 
 
@@ -166,7 +166,7 @@ def test_acls_of_the_command_line_are_those_of_the_cluster() -> None:
     ours = ("--acl", "topic=orders,operation=write", "--acl", "group=g,operation=read,principal=User:CN=a,O=b")
     with Serving("--brokers", "1", "--port", "0", "--control-port", "0", *ours) as serving:
         acls = httpx.get(f"{serving.facts['control_url']}/v1/acls", timeout=LIMIT_S, verify=False).json()["acls"]
-    assert [(each["resource_type"], each["name"], each["operation"], each["principal"]) for each in acls] == [
+    assert [(acl["resource_type"], acl["name"], acl["operation"], acl["principal"]) for acl in acls] == [
         ("topic", "orders", "write", "User:*"),
         ("group", "g", "read", "User:CN=a,O=b"),
     ]

@@ -104,7 +104,7 @@ def test_what_does_not_come_is_broken_and_never_the_same(monkeypatch: pytest.Mon
     report = run_play(OBEDIENT, lambda on: on.await_shares([on.member()], [6]))
     assert str(report.broken).startswith("shares of [6]: not within 0.1 s")
     both = {"client": ClientReport("client", "1", jobs={"play": report})}
-    assert [(each.where, each.reason) for each in compare(both, both, ())] == [("broken", None)]
+    assert [(difference.where, difference.reason) for difference in compare(both, both, ())] == [("broken", None)]
 
 
 # reports
@@ -112,8 +112,8 @@ def test_what_does_not_come_is_broken_and_never_the_same(monkeypatch: pytest.Mon
 
 @pytest.mark.parametrize(("theirs", "ours"), [({"a": 1}, {"a": 2}), ({"a": 1}, {}), ({}, {"a": 1})])
 def test_what_is_seen_is_compared(theirs: dict[str, object], ours: dict[str, object]) -> None:
-    kafka, mine = ({"c": ClientReport("c", "1", jobs={"p": JobReport(None, seen=each)})} for each in (theirs, ours))
-    assert [(each.job, each.where) for each in compare(kafka, mine, ())] == [("p", "a")]
+    kafka, mine = ({"c": ClientReport("c", "1", jobs={"p": JobReport(None, seen=seen)})} for seen in (theirs, ours))
+    assert [(difference.job, difference.where) for difference in compare(kafka, mine, ())] == [("p", "a")]
     assert compare(kafka, kafka, ()) == []
 
 
@@ -121,9 +121,9 @@ def test_what_is_seen_is_compared(theirs: dict[str, object], ours: dict[str, obj
 
 
 def test_every_call_has_a_name_of_its_own_and_goes_into_a_plan() -> None:
-    asked = list(calls("t", "g"))
-    assert len({what for what, _ in asked}) == len(asked)
-    assert json.loads(json.dumps([call for _, call in asked])) == [call for _, call in asked]
+    calls_ = list(calls("t", "g"))
+    assert len({what for what, _ in calls_}) == len(calls_)
+    assert json.loads(json.dumps([call for _, call in calls_])) == [call for _, call in calls_]
 
 
 ANSWERS = """
@@ -197,9 +197,9 @@ def test_plays_are_run_with_clients_that_have_them_and_what_is_by_chance_is_left
     clients = [Client("plays", folder, command, plays=True, rereads=("two",)), Client("does not", folder, command)]
     with FakeCluster(brokers=3) as kafka:
         target = Target(kafka)
-        found = run_clients(target, tmp_path, clients=clients, jobs=(), plays=plays)
-    assert found["does not"].jobs == {}
-    assert {name: report.seen for name, report in found["plays"].jobs.items()} == {
+        reports = run_clients(target, tmp_path, clients=clients, jobs=(), plays=plays)
+    assert reports["does not"].jobs == {}
+    assert {name: report.seen for name, report in reports["plays"].jobs.items()} == {
         "one": {READ_TWICE: ["a"], "topic": "clients-plays-one"},
         "two": {"topic": "clients-plays-two"},
     }
@@ -220,14 +220,14 @@ def test_a_stock_client_plays_and_a_broker_that_answers_otherwise_is_found_out(t
     clients = [Client("librdkafka", Folder("python", (), ()), command, plays=True)]
     names = ("earliest", "static-twice-consumer", "administrator")
     plays = [play for play in PLAYS if play.name in names]
-    found = []
+    reports = []
     for partitions in (1, 7):
         config = BOXES["clients"].config | {"num.partitions": str(partitions)}
         with FakeCluster(brokers=3, config=config) as kafka:
-            found.append(run_clients(Target(kafka), tmp_path, clients=clients, jobs=(), plays=plays))
-    honest, other = found
+            reports.append(run_clients(Target(kafka), tmp_path, clients=clients, jobs=(), plays=plays))
+    honest, other = reports
     assert [report.broken for report in honest["librdkafka"].jobs.values()] == [None] * len(names)
     assert len(honest["librdkafka"].jobs["administrator"].seen) > 30
-    assert [(each.job, each.where) for each in compare(honest, other, ())] == [
+    assert [(difference.job, difference.where) for difference in compare(honest, other, ())] == [
         ("administrator", "settings of a broker")
     ]

@@ -151,23 +151,23 @@ def test_real_programs_are_run_and_their_logs_read(tmp_path: Path) -> None:
     jobs = ["idempotent-gzip", "acks-0-none", "too-large", "frozen", "thawed-idempotent"]
     clients = [python("confluent_kafka_client"), python("aiokafka_client")]
     missing = Client("missing", Folder("go", ("no-such-tool",), ()), ())
-    found = run(jobs, [*clients, missing], tmp_path)
-    assert found["missing"] == ClientReport("missing", not_run="`no-such-tool` is not installed")
+    reports = run(jobs, [*clients, missing], tmp_path)
+    assert reports["missing"] == ClientReport("missing", not_run="`no-such-tool` is not installed")
 
-    of = found["confluent_kafka_client"].jobs
-    assert found["confluent_kafka_client"].broken is None
+    of = reports["confluent_kafka_client"].jobs
+    assert reports["confluent_kafka_client"].broken is None
     assert [len(log) for log in of["acks-0-none"].log.values()] == [10, 10]
     good = of["idempotent-gzip"]
     assert good.results == [(i % 2, i // 2) for i in range(20)]
     assert good.misplaced == []
     for log in good.log.values():
-        assert [(each.offset, each.sequence, each.codec) for each in log] == [(i, i, "gzip") for i in range(10)]
+        assert [(record.offset, record.sequence, record.codec) for record in log] == [(i, i, "gzip") for i in range(10)]
     assert "MSG_SIZE_TOO_LARGE" in of["too-large"].results
     assert of["frozen"].results == [(0, 0), "REQUEST_TIMED_OUT", "REQUEST_TIMED_OUT"]
     assert len(of["frozen"].log[0]) == 3  # what timed out is in the log
     assert of["thawed-idempotent"].results == [(0, 0), (0, 1), (0, 2)]
     assert len(of["thawed-idempotent"].log[0]) == 3  # it was retried, and is there once
-    assert found["aiokafka_client"].jobs["frozen"].results[1:] == ["RequestTimedOutError"] * 2
+    assert reports["aiokafka_client"].jobs["frozen"].results[1:] == ["RequestTimedOutError"] * 2
 
 
 @pytest.mark.parametrize(
@@ -190,7 +190,10 @@ def test_a_program_that_leaves_something_out_is_broken(jobs: list[object], said:
 def test_a_broker_that_does_not_wait_for_its_followers_is_found_out(tmp_path: Path) -> None:
     clients = [python("confluent_kafka_client")]
     honest, hasty = (run(["frozen"], clients, tmp_path, freezes=freezes) for freezes in (True, False))
-    assert [(each.job, each.where, each.kafka, each.ours) for each in compare(honest, hasty, ())] == [
+    assert [
+        (difference.job, difference.where, difference.kafka, difference.ours)
+        for difference in compare(honest, hasty, ())
+    ] == [
         ("frozen", "result of record 1", "REQUEST_TIMED_OUT", "(0, 1)"),
         ("frozen", "result of record 2", "REQUEST_TIMED_OUT", "(0, 2)"),
     ]

@@ -41,7 +41,9 @@ def test_a_plan_is_one_line_of_json_and_loses_nothing() -> None:
     assert read["bootstrap"] == "host:1"
     for job, described in zip(JOBS, read["jobs"], strict=True):
         assert described["topic"] == f"prefix-{job.name}"
-        values = [None if each["value"] is None else base64.b64decode(each["value"]) for each in described["records"]]
+        values = [
+            None if record["value"] is None else base64.b64decode(record["value"]) for record in described["records"]
+        ]
         assert values == [record.value for record in job.records]
 
 
@@ -84,8 +86,8 @@ def test_a_batch_with_a_wrong_crc_is_an_error() -> None:
 
 def test_what_a_program_says_becomes_places_and_errors() -> None:
     job = replace(JOB, records=(RECORD, RECORD, RECORD))
-    told = {"results": [{"partition": 0, "offset": 0}, {"error": "NAME"}, {"partition": None, "offset": None}]}
-    assert job_report(job, told, {0: [logged()]}) == JobReport(
+    reported = {"results": [{"partition": 0, "offset": 0}, {"error": "NAME"}, {"partition": None, "offset": None}]}
+    assert job_report(job, reported, {0: [logged()]}) == JobReport(
         None, [(0, 0), "NAME", (None, None)], {0: [logged()]}, []
     )
 
@@ -144,33 +146,41 @@ def test_equal_reports_have_no_difference() -> None:
     ],
 )
 def test_each_thing_that_differs_is_told(changed: JobReport, where: str, ours: str) -> None:
-    [found] = compare(report(job=GOOD), report(job=changed))
-    assert (found.client, found.job, found.where, found.ours, found.reason) == ("client", "job", where, ours, None)
+    [difference] = compare(report(job=GOOD), report(job=changed))
+    assert (difference.client, difference.job, difference.where, difference.ours, difference.reason) == (
+        "client",
+        "job",
+        where,
+        ours,
+        None,
+    )
 
 
 def test_a_record_more_in_the_log_is_told() -> None:
     more = replace(GOOD, log={0: [logged(), logged(1)]})
-    assert "log of partition 0: offset" in {each.where for each in compare(report(job=GOOD), report(job=more))}
+    assert "log of partition 0: offset" in {
+        difference.where for difference in compare(report(job=GOOD), report(job=more))
+    }
 
 
 def test_the_time_of_the_brokers_clock_is_not_compared_but_whose_it_is() -> None:
     logs = [replace(GOOD, log={0: [logged(timestamp_ms=ms)._replace(broker_time=True)]}) for ms in (1, 2)]
     assert compare(report(job=logs[0]), report(job=logs[1])) == []
-    [found] = compare(report(job=logs[0]), report(job=GOOD))
-    assert found.where == "log of partition 0: timestamp"
+    [difference] = compare(report(job=logs[0]), report(job=GOOD))
+    assert difference.where == "log of partition 0: timestamp"
 
 
 def test_a_client_that_runs_on_one_side_only_is_different() -> None:
     not_run = {"client": ClientReport("client", not_run="`go` is not installed")}
     assert compare(not_run, not_run) == []
-    assert "not_run" in {each.where for each in compare(report(job=GOOD), not_run)}
+    assert "not_run" in {difference.where for difference in compare(report(job=GOOD), not_run)}
     assert compare(report(job=GOOD), {}) != []
 
 
 def test_a_broken_program_is_never_the_same_even_if_it_broke_on_both_sides() -> None:
     broken = {"client": ClientReport("client", "1.0", broken="it ended")}
     for kafka, ours in ((report(), broken), (broken, report()), (broken, broken)):
-        assert [(each.where, each.reason) for each in compare(kafka, ours)] == [("broken", None)]
+        assert [(difference.where, difference.reason) for difference in compare(kafka, ours)] == [("broken", None)]
         assert [row["outcome"] for row in rows(kafka, ours)] == ["different"]
 
 
@@ -181,19 +191,19 @@ def test_a_job_that_only_one_side_reports_is_different() -> None:
 def test_what_is_explained_is_told_with_its_reason_and_only_that() -> None:
     explained = [Rule("because", "*: codec", case="client/j*", holds=lambda kafka, ours: ours == ["gzip"])]
     changed = replace(GOOD, log={0: [logged()._replace(codec="gzip", sequence=1)]})
-    found = compare(report(job=GOOD), report(job=changed), explained)
-    assert {each.where: each.reason for each in found} == {
+    differences = compare(report(job=GOOD), report(job=changed), explained)
+    assert {difference.where: difference.reason for difference in differences} == {
         "log of partition 0: codec": "because",
         "log of partition 0: sequence": None,
     }
     lz4 = replace(GOOD, log={0: [logged()._replace(codec="lz4")]})
-    assert [each.reason for each in compare(report(job=GOOD), report(job=lz4), explained)] == [None, None]
+    assert [difference.reason for difference in compare(report(job=GOOD), report(job=lz4), explained)] == [None, None]
 
 
 def test_a_rule_for_nothing_is_told_if_the_client_was_run() -> None:
     explained = [Rule("because", "*: codec", case="client/j*")]
-    [found] = compare(report(job=GOOD), report(job=GOOD), explained)
-    assert (found.where, found.kafka, found.reason) == ("*: codec", "is no longer different", None)
+    [difference] = compare(report(job=GOOD), report(job=GOOD), explained)
+    assert (difference.where, difference.kafka, difference.reason) == ("*: codec", "is no longer different", None)
     assert compare(report(), report(), explained) == []
 
 
@@ -204,9 +214,9 @@ def test_rows_say_of_each_job_what_came_of_it() -> None:
     kafka = report("librdkafka", a=GOOD, b=GOOD, c=unsupported, **{"x-lz4": lz4})
     ours = report("librdkafka", a=GOOD, b=replace(GOOD, results=["E"]), c=unsupported, **{"x-lz4": GOOD})
     kafka["franz-go"] = ours["franz-go"] = ClientReport("franz-go", not_run="`go` is not installed")
-    found = {(row["client"], row["job"]): (row["outcome"], row["why"]) for row in rows(kafka, ours, rules=explained)}
-    assert found.pop(("librdkafka", "x-lz4"))[0] == "explained"
-    assert found == {
+    outcomes = {(row["client"], row["job"]): (row["outcome"], row["why"]) for row in rows(kafka, ours, rules=explained)}
+    assert outcomes.pop(("librdkafka", "x-lz4"))[0] == "explained"
+    assert outcomes == {
         ("librdkafka", "a"): ("same", ""),
         ("librdkafka", "b"): ("different", "result of record 0: Kafka (0, 0), ours E"),
         ("librdkafka", "c"): ("unsupported", "no such thing"),

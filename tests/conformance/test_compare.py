@@ -122,8 +122,8 @@ def test_the_time_of_an_answer_is_none_of_its_bytes() -> None:
 def test_all_differences_are_those_of_the_fields_and_those_of_the_bytes() -> None:
     first, other, behind = heard(FRAME), heard(FRAME[:-2] + b"\5\0"), heard(FRAME + b"\0")
     assert differences("g/one", first, heard(FRAME, after_ms=5.0)) == []
-    found = differences("g/one", first * 3, first + other + behind)
-    assert [finding.path for finding in found] == ["[1].answers[0].says.throttle_time", "[2].answers[0].bytes"]
+    findings = differences("g/one", first * 3, first + other + behind)
+    assert [finding.path for finding in findings] == ["[1].answers[0].says.throttle_time", "[2].answers[0].bytes"]
     assert [finding.path for finding in differences("g/one", first, first * 2)] == ["[1]"]
 
 

@@ -55,10 +55,10 @@ def test_rounds_with_a_paused_broker_may_have_unclean_elections() -> None:
 
 def test_before_and_after_a_broker_stops_there_are_beats() -> None:
     """One for each broker from which it fetches: so it is known what its fetch was answered."""
-    a_round = next(found for found in map(make_round, range(40)) if found.events[0].what == "pause")
+    a_round = next(round_ for round_ in map(make_round, range(40)) if round_.events[0].what == "pause")
     player = RoundPlayer(VirtualTarget(BOX), a_round, "beats")
-    told = [entry for entries in player.play().values() for entry in entries]
-    beats = [entry for entry in told if entry.get("asked", "").startswith(f"1 {a_round.events[0]}, beat")]
+    entries_ = [entry for entries in player.play().values() for entry in entries]
+    beats = [entry for entry in entries_ if entry.get("asked", "").startswith(f"1 {a_round.events[0]}, beat")]
 
     leaders = set(BROKERS) - {a_round.events[0].broker}
     assert [{entry["at"] for entry in beats if f"beat {when}" in entry["asked"]} for when in ("before", "after")] == [
@@ -139,8 +139,8 @@ def test_only_of_deaths_is_anything_kept() -> None:
 def _answered(code: str, acks: int, *, stale: bool = True, after_ms: float = 1.0) -> dict[str, Any]:
     says = {"responses": [{"partition_responses": [{"error_code": code}]}]}
     stood_still = {"stale": True} if stale else {}
-    asked = {"asked": f"1 pause 2, fresh: Produce v9 0 at 2, acks={acks}, 400 ms", "phase": "1 pause 2", "at": 2}
-    return asked | stood_still | {"answers": [{"to": "Produce v9", "says": says, "after_ms": after_ms}], "end": "open"}
+    entry = {"asked": f"1 pause 2, fresh: Produce v9 0 at 2, acks={acks}, 400 ms", "phase": "1 pause 2", "at": 2}
+    return entry | stood_still | {"answers": [{"to": "Produce v9", "says": says, "after_ms": after_ms}], "end": "open"}
 
 
 @pytest.mark.parametrize(
@@ -154,17 +154,17 @@ def _answered(code: str, acks: int, *, stale: bool = True, after_ms: float = 1.0
     ids=["either", "neither", "all is no lie", "it did not stand still"],
 )
 def test_a_stale_leader_may_refuse_or_append(kafka: dict[str, Any], ours: dict[str, Any], differ: bool) -> None:
-    found, raced = judge([kafka], [ours])
+    findings, raced = judge([kafka], [ours])
 
-    assert bool(found) is differ
+    assert bool(findings) is differ
     assert raced == ("stale" in kafka)
 
 
 @pytest.mark.parametrize("ours", [{"end": "closed", "answers": []}, _answered("NOT_LEADER_OR_FOLLOWER(6)", 1), {}])
 def test_a_fetch_that_waits_there_may_wait_until_the_broker_dies(ours: dict[str, Any]) -> None:
-    asked = {"asked": "1 pause 2, settled: Fetch v10 0 at 2, 600000 ms, for too much", "at": 2, "stale": True}
+    entry = {"asked": "1 pause 2, settled: Fetch v10 0 at 2, 600000 ms, for too much", "at": 2, "stale": True}
 
-    assert judge([asked | {"end": "closed", "answers": []}], [ours | asked]) == ([], 1)
+    assert judge([entry | {"end": "closed", "answers": []}], [ours | entry]) == ([], 1)
 
 
 def test_an_answer_may_come_a_little_later_but_not_after_the_next_event() -> None:
@@ -177,8 +177,8 @@ def test_an_answer_may_come_a_little_later_but_not_after_the_next_event() -> Non
 @pytest.mark.parametrize(("apart_ms", "differ"), [(GRANULARITY_MS, False), (GRANULARITY_MS + 1, True)])
 def test_times_are_compared_by_the_granularity(apart_ms: int, differ: bool) -> None:
     code = "NOT_LEADER_OR_FOLLOWER(6)"
-    found, _ = judge([_answered(code, 1, after_ms=3_000)], [_answered(code, 1, after_ms=3_000 + apart_ms)])
-    assert bool(found) is differ
+    findings, _ = judge([_answered(code, 1, after_ms=3_000)], [_answered(code, 1, after_ms=3_000 + apart_ms)])
+    assert bool(findings) is differ
 
     fenced = ([{"phase": "1 kill 2", "fenced": [[2]], "fenced_after_ms": after}] for after in (3_000, 3_000 + apart_ms))
     assert bool(wrong_fencing(*fenced)) is differ
@@ -200,9 +200,9 @@ def test_we_do_as_kafka_did(kept: KeptRound) -> None:
     )
 
     player = RoundPlayer(VirtualTarget(BOXES[kept.box]), a_round, "deaths")
-    told = player.play()
+    played = player.play()
 
-    found = wrong_fencing(kept.happened, player.happened)
+    findings = wrong_fencing(kept.happened, player.happened)
     for seed, kafka in kept.told.items():
-        found += judge(kafka, told[seed])[0]
-    assert not found, "\n".join(map(str, found))
+        findings += judge(kafka, played[seed])[0]
+    assert not findings, "\n".join(map(str, findings))

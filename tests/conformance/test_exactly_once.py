@@ -110,8 +110,8 @@ def test_a_program_that_tells_of_an_error_or_ends_breaks_the_chain(kafka: FakeCl
     with pytest.raises(Broken, match="status 3"):
         crashed(kafka, "import sys; input(); sys.exit(3)", at("init"))
     with Proxy(kafka.bootstrap_servers) as proxy:
-        told = "import json; input(); print(json.dumps({'error': 'E'})); input()"
-        chain = Chain(([sys.executable, "-c", told], Path.cwd()), proxy, "careless")
+        program = "import json; input(); print(json.dumps({'error': 'E'})); input()"
+        chain = Chain(([sys.executable, "-c", program], Path.cwd()), proxy, "careless")
         with pytest.raises(Broken, match="E"):
             chain.crash(at("init"))
 
@@ -191,8 +191,8 @@ def test_clients_find_all_brokers_behind_the_proxy() -> None:
             read = {message.value() for message in consumer.consume(6, LIMIT_S)}
             consumer.close()
             assert len(read) == 6
-            asked = {name for name, _ in proxy.requests}
-    assert {"Produce", "Fetch", "FindCoordinator", "JoinGroup"} <= asked
+            apis = {name for name, _ in proxy.requests}
+    assert {"Produce", "Fetch", "FindCoordinator", "JoinGroup"} <= apis
 
 
 @pytest.mark.parametrize("is_after", [False, True], ids=["before", "after"])

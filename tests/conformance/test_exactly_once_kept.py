@@ -27,10 +27,10 @@ def test_what_is_kept_is_read_again(tmp_path: Path) -> None:
         Result([RIGHT, Outcome("torn", seen=[1, 0])], {"when": "then"}),
     )
     kept.put(KAFKA, "librdkafka", 2, "transaction markers are delayed", Result(broken="how"))
-    found = Kept(tmp_path / "kept.json").get(OURS, "librdkafka", 2, "transaction markers are delayed")
-    assert found is not None
-    assert [each.name for each in found.wrong] == ["torn"]
-    assert (found.outcomes[0].written, found.notes) == ([2, 2], {"when": "then"})
+    result = Kept(tmp_path / "kept.json").get(OURS, "librdkafka", 2, "transaction markers are delayed")
+    assert result is not None
+    assert [outcome.name for outcome in result.wrong] == ["torn"]
+    assert (result.outcomes[0].written, result.notes) == ([2, 2], {"when": "then"})
     assert kept.get(OURS, "librdkafka", 1, "transaction markers are delayed") is None
 
 
@@ -46,8 +46,8 @@ def test_what_is_kept_is_read_again(tmp_path: Path) -> None:
 )
 def test_each_difference_is_told_with_its_point(other: Outcome, what: str) -> None:
     assert list(differences("aiokafka", "k", Result([RIGHT]), Result([RIGHT]))) == []
-    [found] = differences("aiokafka", "k", Result([RIGHT]), Result([other]))
-    assert (found.where, found.what, found.reason) == (RIGHT.name, what, None)
+    [difference] = differences("aiokafka", "k", Result([RIGHT]), Result([other]))
+    assert (difference.where, difference.what, difference.reason) == (RIGHT.name, what, None)
 
 
 def test_what_was_seen_on_the_way_and_what_broke_is_compared_as_well() -> None:
@@ -82,12 +82,12 @@ def test_results_of_an_earlier_version_have_the_names_of_today(tmp_path: Path) -
     name = "0 before the answer to Produce: the coordinator of groups stops and starts"
     note = {"when it goes on": "committed {0: 1}, all {0: 2}, marks {0: 3}"}
     Kept(path).put(OURS, "aiokafka", 2, "marks wait", Result([replace(RIGHT, name=name)], note))
-    found = Kept(path).get(OURS, "aiokafka", 2, "transaction markers are delayed")
-    assert found is not None
-    assert [each.name for each in found.outcomes] == [
+    result = Kept(path).get(OURS, "aiokafka", 2, "transaction markers are delayed")
+    assert result is not None
+    assert [outcome.name for outcome in result.outcomes] == [
         "0 before the response to Produce: the group coordinator stops and starts"
     ]
-    assert found.notes == {
+    assert result.notes == {
         "after the follower resumed": "read_committed {0: 1}, read_uncommitted {0: 2}, markers {0: 3}"
     }
 

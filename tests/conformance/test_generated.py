@@ -175,13 +175,15 @@ def test_two_that_are_the_same_do_not_differ_and_many_answers_are_reached() -> N
 @pytest.mark.usefixtures("no_invariants")
 def test_a_planted_difference_is_found_and_shrunk() -> None:
     result = run(SmallBatchesOnly, 25, 2)
-    found = next(each for each in result.differences if "NONE(0) / MESSAGE_TOO_LARGE(10)" in each.signature)
-    assert found.stream.kind == "plain"
-    [group] = found.stream.groups
+    difference = next(
+        candidate for candidate in result.differences if "NONE(0) / MESSAGE_TOO_LARGE(10)" in candidate.signature
+    )
+    assert difference.stream.kind == "plain"
+    [group] = difference.stream.groups
     [frame] = group.frames
     assert len(frame) < 300  # one Produce with one batch that is little more than too large
-    assert any(finding.reason is None for finding in found.outcome.findings)
-    assert found.seen >= 1
+    assert any(finding.reason is None for finding in difference.outcome.findings)
+    assert difference.seen >= 1
 
 
 @pytest.mark.usefixtures("no_invariants")

@@ -54,8 +54,8 @@ def test_we_answer_as_kafka_did(golden: Golden) -> None:
 
     ours = replayed(case)
 
-    found = unexplained(case, golden.kafka, ours)
-    assert not found, "\n".join(map(str, found)) + "\n" + side_by_side(words(golden.kafka), words(ours))
+    findings = unexplained(case, golden.kafka, ours)
+    assert not findings, "\n".join(map(str, findings)) + "\n" + side_by_side(words(golden.kafka), words(ours))
 
 
 # The check can fail.
@@ -98,7 +98,7 @@ def _one_byte_changed(data: bytes) -> Iterator[tuple[int, bytes]]:
 
 @pytest.mark.parametrize("name", ["frozen/times-out", "epoch-end/versions", "found/plain-a9ab31cc"])
 def test_whatever_changes_in_what_kafka_answered_is_noticed(name: str) -> None:
-    [golden] = [each for each in GOLDEN if each.case == name]
+    [golden] = [golden_ for golden_ in GOLDEN if golden_.case == name]
     ours = replayed(CASES[name])
     assert not unexplained(CASES[name], golden.kafka, ours)
 

@@ -45,8 +45,8 @@ def test_kafka_verifies_tokens_with_the_key_of_the_control() -> None:
         try:
             claims = {"aud": AUDIENCE, "iss": ISSUER}
             right, wrong = (
-                controlled.http.post("/v1/oauth/tokens", json={"subject": "alice", "claims": each}).json()["token"]
-                for each in (claims, claims | {"iss": "another"})
+                controlled.http.post("/v1/oauth/tokens", json={"subject": "alice", "claims": claims_}).json()["token"]
+                for claims_ in (claims, claims | {"iss": "another"})
             )
             assert challenge(box, right) == b""
             assert challenge(box, wrong) == b'{"status":"invalid_token"}'

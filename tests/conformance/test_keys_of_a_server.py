@@ -174,9 +174,11 @@ def test_tokens_are_judged_as_by_kafka(sides: dict[str, Side]) -> None:
         "expired": token(exp=1_700_000_001),
         "without expiry": token(exp=None),
     }
-    judged = {name: {each: side.judge(text) for each, text in tokens.items()} for name, side in sides.items()}
+    judged = {
+        name: {token_name: side.judge(text) for token_name, text in tokens.items()} for name, side in sides.items()
+    }
     assert judged["fakebroker"] == judged["Kafka"]
-    accepted = [each for each, found in judged["Kafka"].items() if found == TAKEN]
+    accepted = [token_name for token_name, verdict in judged["Kafka"].items() if verdict == TAKEN]
     assert accepted == ["right", "right, of RSA", "right, by PSS", "without kid"]
 
 
@@ -186,12 +188,12 @@ def test_kafka_takes_the_key_of_a_token_from_the_same_sets(sides: dict[str, Side
     for name in CHOICES:
         keys, text, _ = set_and_token(name, CLAIMS)
         sign = OTHER_RSA if token_is_ec(text) else OTHER
-        for each, side in sides.items():
+        for side_name, side in sides.items():
             side.server.keys = [*keys, entry(sign, kid=f"set of {name}")]
             side.await_judgement(token(sign, f"set of {name}"), TAKEN)
-            judged[each][name] = side.judge(text)
+            judged[side_name][name] = side.judge(text)
     assert judged["fakebroker"] == judged["Kafka"]
-    assert {name: found == TAKEN for name, found in judged["Kafka"].items()} == {
+    assert {name: verdict == TAKEN for name, verdict in judged["Kafka"].items()} == {
         name: result == ACCEPTED for name, (*_, result) in CHOICES.items()
     }
 

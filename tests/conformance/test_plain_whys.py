@@ -30,11 +30,11 @@ _FOUND: Final = "generated traffic once differed in "  # its path has the fields
 
 
 def problems(text: str) -> list[str]:
-    found = [f"{rule}: {why}" for _, rule, why in judge(Prose(1, text, False)) if rule in ("person", "phrase")]
-    found += [
+    problems_ = [f"{rule}: {why}" for _, rule, why in judge(Prose(1, text, False)) if rule in ("person", "phrase")]
+    problems_ += [
         f"{match[0]!r}: {advice}" for old, advice in _OLD.items() if (match := re.search(rf"\b(?:{old})\b", text))
     ]
-    return [*found, "an error code without its name"] if _CODE.search(text) else found
+    return [*problems_, "an error code without its name"] if _CODE.search(text) else problems_
 
 
 def test_an_old_word_is_found() -> None:
@@ -48,7 +48,7 @@ def test_an_old_word_is_found() -> None:
 def test_cases_are_described_in_plain_english() -> None:
     whys = {case.why for case in kept.cases() if not case.why.startswith(_FOUND)}
     assert len(whys) > 500
-    assert {why: found for why in whys if (found := problems(why))} == {}
+    assert {why: problems_ for why in whys if (problems_ := problems(why))} == {}
 
 
 @pytest.mark.parametrize(
@@ -57,4 +57,4 @@ def test_cases_are_described_in_plain_english() -> None:
     ids=["rules", "suites", "not run"],
 )
 def test_reasons_are_in_plain_english(texts: list[str]) -> None:
-    assert {text: found for text in texts if (found := problems(text))} == {}
+    assert {text: problems_ for text in texts if (problems_ := problems(text))} == {}

@@ -49,16 +49,16 @@ def test_the_first_difference_is_told() -> None:
     ],
 )
 def test_numbers_and_reasons_of_messages_are_compared(kafka: str, ours: str, is_same: bool) -> None:
-    told = [[answer(events=[{"record": 1, "failed": "TimeoutException", "text": text}])] for text in (kafka, ours)]
-    assert (difference(*told) is None) == is_same
-    kept = [normal(one) for one in told[0]]
+    histories = [[answer(events=[{"record": 1, "failed": "TimeoutException", "text": text}])] for text in (kafka, ours)]
+    assert (difference(*histories) is None) == is_same
+    kept = [normal(one) for one in histories[0]]
     assert [normal(one) for one in kept] == kept, "what is kept can be compared again"
 
 
 def test_what_is_kept_shows_what_nothing_else_does() -> None:
     def one(*failed: str) -> dict[str, Any]:
-        told = [answer(events=[{"record": 1, "failed": name, "text": ""}]) for name in failed]
-        return {"commands": [{"do": "run"}] * len(failed), "told": told}
+        responses = [answer(events=[{"record": 1, "failed": name, "text": ""}]) for name in failed]
+        return {"commands": [{"do": "run"}] * len(failed), "told": responses}
 
     plain, same, both = one("a"), one("a"), one("b", "c")
     assert most_telling([plain, same, both], 2) == [plain, both]

@@ -17,8 +17,8 @@ def test_both_in_time_with_the_same_outcome_is_no_difference() -> None:
 
 
 def test_one_round_of_ours_that_takes_twice_as_long_is_a_difference() -> None:
-    found = verdict(LIMITS, [IN_TIME] * 3, [IN_TIME, AFTER_TWICE_AS_LONG, IN_TIME])
-    assert found.differs == "ours took 503, 1001, 503 ms, not 500 to 750 ms"
+    verdict_ = verdict(LIMITS, [IN_TIME] * 3, [IN_TIME, AFTER_TWICE_AS_LONG, IN_TIME])
+    assert verdict_.differs == "ours took 503, 1001, 503 ms, not 500 to 750 ms"
 
 
 def test_a_round_of_kafka_that_takes_twice_as_long_is_none() -> None:
@@ -29,8 +29,8 @@ def test_a_round_of_kafka_that_takes_twice_as_long_is_none() -> None:
 
 
 def test_another_outcome_is_a_difference() -> None:
-    found = verdict(LIMITS, [IN_TIME], [IN_TIME._replace(outcome="TimeoutException")])
-    assert found.differs == "Kafka says ['NetworkException'], ours ['TimeoutException']"
+    verdict_ = verdict(LIMITS, [IN_TIME], [IN_TIME._replace(outcome="TimeoutException")])
+    assert verdict_.differs == "Kafka says ['NetworkException'], ours ['TimeoutException']"
 
 
 def test_a_race_that_one_side_always_won_is_none() -> None:

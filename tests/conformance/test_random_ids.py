@@ -53,9 +53,9 @@ def test_ids_that_the_case_sent_stay() -> None:
 
 
 def test_ids_of_the_new_protocol_stand_alone() -> None:
-    told = joined("gTq5oDchQY-HsQqJ9WkC_w", "gTq5oDchQY-HsQqJ9WkC_w-longer")
+    frame = joined("gTq5oDchQY-HsQqJ9WkC_w", "gTq5oDchQY-HsQqJ9WkC_w-longer")
 
-    assert RandomIds().stand_ins(JOIN, told) == joined(random_id(1), f"{random_id(1)}-longer")
+    assert RandomIds().stand_ins(JOIN, frame) == joined(random_id(1), f"{random_id(1)}-longer")
 
 
 def test_stand_ins_are_as_long_as_what_they_stand_for() -> None:

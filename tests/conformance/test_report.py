@@ -38,18 +38,18 @@ def test_groups_are_counted_and_each_reason_stands_once() -> None:
         Outcome(Case("g/bad", "more", ()), [], [], [Finding("p", 1, 2, "clocks differ"), Finding("q", 1, 2, None)]),
         *many,
     ]
-    found = results("4.4.0", outcomes)
-    assert found["unexplained"] == 1
+    results_ = results("4.4.0", outcomes)
+    assert results_["unexplained"] == 1
 
-    text = page(found)
+    text = page(results_)
     assert "| cases | 7 |" in text
     assert "| equal in every field | 1 |" in text
     assert "| different, with a reason (below) | 5 |" in text
     assert "| differences without a reason | 1 |" in text
     assert "**Different without a known reason:** `g/bad`\n" in text
     assert "equal when run again" not in text
-    assert "equal when run again" in page(found | {"again": ["g/late"]})
-    assert ": `g/late`\n" in page(found | {"again": ["g/late"]})
+    assert "equal when run again" in page(results_ | {"again": ["g/late"]})
+    assert ": `g/late`\n" in page(results_ | {"again": ["g/late"]})
     assert "| g | 3 | 1 | 1 |\n| h | 4 | 0 | 4 |\n" in text
     assert "| ports \\| differ | 4 | `h/*` |\n| clocks differ | 2 | `g/odd`, `g/bad` |\n" in text
 
@@ -148,9 +148,9 @@ def test_the_page_has_the_text_of_its_generator() -> None:
 
 
 def test_the_summaries_of_the_page_are_those_of_the_runs() -> None:
-    found = read_back()
-    summaries = {without_figures(each.summary()) for each in (GeneratedResult(1), WalksResult(1), DeathsResult(1))}
-    lines = [found["generated"], *(line.partition(": ")[2] for line in found["walked"].splitlines())]
+    figures = read_back()
+    summaries = {without_figures(result.summary()) for result in (GeneratedResult(1), WalksResult(1), DeathsResult(1))}
+    lines = [figures["generated"], *(line.partition(": ")[2] for line in figures["walked"].splitlines())]
     assert {without_figures(line) for line in lines} == summaries
 
 
@@ -173,14 +173,14 @@ def test_clients_stand_with_what_they_did() -> None:
     def row(client: str, job: str, outcome: str, why: str = "") -> dict[str, str]:
         return {"client": client, "version": "1.0", "job": job, "outcome": outcome, "why": why}
 
-    found = results("4.4.0", []) | {
+    results_ = results("4.4.0", []) | {
         "clients": [
             row("one", "acks-1", "same"),
             row("one", "acks-all", "explained", "because"),
             row("two", "", "not run", "`go` is not installed"),
         ]
     }
-    text = page(found)
+    text = page(results_)
     assert "| one 1.0 | 1 same, 1 explained |" in text
     assert "| one | acks-all | explained | because |" in text
     assert "| two 1.0 | `go` is not installed |" in text

@@ -32,13 +32,13 @@ def shown(*arguments: str) -> list[str]:
 def test_what_is_sent_and_what_is_answered_stands_in_order() -> None:
     lines = shown("frozen/times-out")
     assert lines[:2] == ["frozen/times-out", TIMES_OUT.why]
-    asked = lines.index("Produce v9 #1 from 'conformance', 128 bytes")
-    assert lines[asked - 2 : asked] == ["Freeze: broker 3", "send on a, to broker 1"]
-    answered = lines.index("Produce v9 #1", asked)
+    start = lines.index("Produce v9 #1 from 'conformance', 128 bytes")
+    assert lines[start - 2 : start] == ["Freeze: broker 3", "send on a, to broker 1"]
+    answered = lines.index("Produce v9 #1", start)
     assert lines[answered - 1] == "settle on a: 1 responses, then open"
-    [told] = [line for line in lines if "REQUEST_TIMED_OUT(7)" in line]
-    assert told.startswith("- {index: 0, error_code: REQUEST_TIMED_OUT(7), base_offset: 1,")
-    assert lines.index(told) > answered
+    [line] = [line for line in lines if "REQUEST_TIMED_OUT(7)" in line]
+    assert line.startswith("- {index: 0, error_code: REQUEST_TIMED_OUT(7), base_offset: 1,")
+    assert lines.index(line) > answered
     assert lines.index("Thaw: broker 3") > answered
     assert "log frozen-basic-0" in lines
     assert lines.count("is_crc_valid: True") == 4  # two batches sent, two stored
@@ -73,10 +73,10 @@ def test_every_case_can_be_shown_with_every_answer(group: str) -> None:
             lines = list(case_lines(case, KEPT[case.name]))
             assert not any("there is no response of Kafka" in line or "CHANGED" in line for line in lines)
             answers = sum(len(entry.answers) for entry in KEPT[case.name].kafka if isinstance(entry, Heard))
-            told = sum(
+            count = sum(
                 int(said[1]) for line in lines if (said := re.match(r" +\w+ on [\w-]+: (\d+) responses, then ", line))
             )
-            assert told == answers
+            assert count == answers
 
 
 def test_a_case_that_changed_and_one_that_is_new_are_told_as_such() -> None:

@@ -134,9 +134,9 @@ def test_why_it_did_not_pass_by_its_name() -> None:
 
 @pytest.mark.parametrize("suite", SUITES, ids=lambda suite: suite.name)
 def test_a_suite_is_told_where_the_brokers_are(suite: Suite) -> None:
-    told = " ".join(suite.settings(SIDE).values())
+    settings = " ".join(suite.settings(SIDE).values())
     starts_its_own = suite.name == "kafka-python-secured"
-    assert suite.name == "kadm" or suite.port is not None or starts_its_own or "a:1" in told
+    assert suite.name == "kadm" or suite.port is not None or starts_its_own or "a:1" in settings
     assert suite.judge(1, "x\n") == FAILED
     assert suite.judge(0, "1 passed\n") == PASSED
 
@@ -215,9 +215,11 @@ def test_the_page_has_the_text_of_its_generator(tmp_path: Path, monkeypatch: pyt
 
 
 def test_the_page_has_the_known_reasons_of_tests() -> None:
-    found = re.findall(r"^- ([\w-]+) `([^`]+)`: (.+?)\.(?: On kfake: [\w ]+\.)?$", page.PAGE.read_text(), re.MULTILINE)
-    assert found
-    for suite, test, words in found:
+    reasons = re.findall(
+        r"^- ([\w-]+) `([^`]+)`: (.+?)\.(?: On kfake: [\w ]+\.)?$", page.PAGE.read_text(), re.MULTILINE
+    )
+    assert reasons
+    for suite, test, words in reasons:
         known = reason(Result(FAILED, 1), "", f"{suite} {test}")
         by_output = re.fullmatch(r"the test needs (Docker|SASL|[\w ,]+, which the broker does not serve)", words)
         assert words == known or (known == FAILED and by_output), f"{suite} {test}"

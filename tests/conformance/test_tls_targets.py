@@ -31,9 +31,9 @@ def test_a_connection_with_tls_is_read_and_written_like_another_one() -> None:
     try:
         connection, plain = target.connect(1, listener="SSL"), target.connect(1)
         versions = {len(ask(connection, target, 18, 3, frames.api_versions()).api_keys) for _ in range(3)}
-        asked = [ask(connection, target, 3, 12, frames.metadata(None)).brokers[0].port for _ in range(3)]
+        ports = [ask(connection, target, 3, 12, frames.metadata(None)).brokers[0].port for _ in range(3)]
         assert versions == {len(ask(plain, target, 18, 3, frames.api_versions()).api_keys)}
-        assert set(asked) == {target.others["SSL", 1][1]}
+        assert set(ports) == {target.others["SSL", 1][1]}
         connection.close()
         plain.close()
         with pytest.raises(OSError):
@@ -67,9 +67,9 @@ def test_tokens_have_stand_ins_in_both_directions() -> None:
         connection.wait(1 + number, target.now_s() + 1)
         made.append(connection.arrivals[-1].frame)
 
-    told = [ids.stand_ins(Sent(CREATE, 3), frame) for frame in made]
+    replaced = [ids.stand_ins(Sent(CREATE, 3), frame) for frame in made]
 
-    for number, (frame, real) in enumerate(zip(told, made, strict=True), 1):
+    for number, (frame, real) in enumerate(zip(replaced, made, strict=True), 1):
         assert token_id(number).encode() in frame
         assert token_hmac(number) in frame
         assert ids.real(frame) == real

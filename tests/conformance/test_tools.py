@@ -328,9 +328,9 @@ def test_a_transaction_is_opened_that_its_coordinator_knows_or_does_not() -> Non
             open_transaction(kafka.bootstrap_servers, Open("lost", "c", is_told=False))
         with Wire(kafka.bootstrap_servers) as wire:
             listed = [
-                (each.transactional_id, each.transaction_state)
+                (transaction.transactional_id, transaction.transaction_state)
                 for address in kafka.bootstrap_servers.split(",")
-                for each in wire.ask(
+                for transaction in wire.ask(
                     address, 66, 0, {"state_filters": [], "producer_id_filters": []}
                 ).transaction_states
             ]

@@ -47,7 +47,7 @@ def ran(jvm: Jvm) -> list[Ran]:
 
 
 def test_each_has_its_own_status_and_output(ran: list[Ran]) -> None:
-    assert [each.status for each in ran] == [0, 1, 0, 0, -1, 143, 0, 1]
+    assert [run.status for run in ran] == [0, 1, 0, 0, -1, 143, 0, 1]
     created, again, produced, first, _, _, listed, refused = ran
     assert created.out == "Created topic t.\n"
     assert "Topic 't' already exists." in again.out
@@ -85,4 +85,4 @@ def test_a_side_is_not_given_much_more_time_than_the_other_took(jvm: Jvm, ran: l
 
 
 def test_the_brokers_are_not_named(ran: list[Ran]) -> None:
-    assert not any("127.0.0.1:" in each.out + each.err for each in ran)
+    assert not any("127.0.0.1:" in run.out + run.err for run in ran)

@@ -39,9 +39,9 @@ def told(sent: Sent, producer_id: int, epoch: int = 0) -> bytes:
 
 @pytest.fixture
 def ids() -> ProducerIds:
-    found = ProducerIds()
-    found.stand_ins(INIT, told(INIT, 3))
-    return found
+    producer_ids = ProducerIds()
+    producer_ids.stand_ins(INIT, told(INIT, 3))
+    return producer_ids
 
 
 def test_ids_are_numbered_as_they_are_told() -> None:

@@ -66,8 +66,8 @@ def test_consumers_and_an_admin_walk_too() -> None:
 
     assert (result.walks, result.repeated, result.differences) == (12, 0, [])
     reached = result.codes
-    told = {api for api, code in reached if code == "NONE(0)"}
-    assert {"ConsumerGroupHeartbeat", "OffsetFetch", "CreateTopics"} <= told
+    apis = {api for api, code in reached if code == "NONE(0)"}
+    assert {"ConsumerGroupHeartbeat", "OffsetFetch", "CreateTopics"} <= apis
     assert ("ConsumerGroupHeartbeat", "FENCED_MEMBER_EPOCH(110)") in reached
 
 
@@ -92,26 +92,26 @@ def test_a_round_over_three_brokers() -> None:
 
 def test_rounds_stop_no_broker_that_coordinates() -> None:
     rounds = [make_round(seed) for seed in range(20)]
-    assert {len(each.events) for each in rounds} == {2, 3}
-    for each in rounds:
-        assert all(event.stops != event.coordinator and event.stops != 1 for event in each.events)
-        assert {event.stops for event in each.events} == {event.starts for event in each.events}
-        assert each.events[-1].coordinator == 1
+    assert {len(walk_round.events) for walk_round in rounds} == {2, 3}
+    for walk_round in rounds:
+        assert all(event.stops != event.coordinator and event.stops != 1 for event in walk_round.events)
+        assert {event.stops for event in walk_round.events} == {event.starts for event in walk_round.events}
+        assert walk_round.events[-1].coordinator == 1
     assert make_round(3) == make_round(3) != make_round(4)
 
 
 def test_a_member_says_what_it_was_told() -> None:
     topic = uuid4()
-    told = Told()
+    member = Told()
     assignment = {"topic_partitions": [{"topic_id": str(topic), "partitions": [0, 2]}]}
-    told.hear("b", {"error_code": "NONE(0)", "member_epoch": 7, "assignment": assignment})
-    told.hear("b", {"error_code": "FENCED_MEMBER_EPOCH(110)", "member_epoch": 0, "assignment": None})
+    member.hear("b", {"error_code": "NONE(0)", "member_epoch": 7, "assignment": assignment})
+    member.hear("b", {"error_code": "FENCED_MEMBER_EPOCH(110)", "member_epoch": 0, "assignment": None})
 
     frame = heartbeat("g", "m", told_epoch("b", -1), owned=[(ALL_TOLD, [0])])
-    assert told.put_in("b", frame) == heartbeat("g", "m", 6, owned=[(topic, [0, 2])])
+    assert member.put_in("b", frame) == heartbeat("g", "m", 6, owned=[(topic, [0, 2])])
     frame = heartbeat("g", "m", told_epoch("b"), owned=[(FEWER, [0])])
-    assert told.put_in("b", frame) == heartbeat("g", "m", 7, owned=[(topic, [0])])
-    assert told.put_in("a", heartbeat("g", "m", told_epoch("a"))) == heartbeat("g", "m", 0)
+    assert member.put_in("b", frame) == heartbeat("g", "m", 7, owned=[(topic, [0])])
+    assert member.put_in("a", heartbeat("g", "m", told_epoch("a"))) == heartbeat("g", "m", 0)
 
 
 @pytest.mark.parametrize("kind", doses.nightly_but(["transactions-three"], TRANSACTIONS))

@@ -43,9 +43,9 @@ def test_what_cannot_be_read_is_told_as_it_is() -> None:
 def test_batches_are_told_one_by_one_and_the_one_that_is_cut_off_is_not() -> None:
     first, second = frames.batch(b"a"), frames.batch(b"b", codec=1)
     assert batches_in(first + second + first[:-1]) == [first, second]
-    told = [batch_words(batch) for batch in (first, second)]
-    assert [each["records"][-4:] for each in told] == ["6100", "6200"]  # decompressed
-    assert all(each["is_crc_valid"] for each in told)
+    words = [batch_words(batch) for batch in (first, second)]
+    assert [words_["records"][-4:] for words_ in words] == ["6100", "6200"]  # decompressed
+    assert all(words_["is_crc_valid"] for words_ in words)
 
 
 def test_records_of_a_codec_that_is_none_are_told_as_they_are() -> None:

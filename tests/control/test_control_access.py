@@ -143,7 +143,7 @@ def test_a_cluster_of_the_control_has_users_and_acls() -> None:
     with Controlled(brokers=1) as controlled:
         new = {"brokers": 1, "users": {"dave": "word"}, "acls": [WRITE]}
         made = controlled.http.post("/v1/clusters", json=new).json()
-        assert [each["protocol"] for each in made["listeners"]] == ["SASL_PLAINTEXT"]
+        assert [listener["protocol"] for listener in made["listeners"]] == ["SASL_PLAINTEXT"]
         assert login_at(made["bootstrap_servers"], "dave", "word", "SCRAM-SHA-256") == 0
         assert controlled.http.get(f"/v1/clusters/{made['id']}/acls").json() == {"acls": [WHOLE]}
         refused = controlled.http.post("/v1/clusters", json=new | {"acls": [WRITE | {"operation": "reed"}]})
@@ -155,10 +155,10 @@ def test_many_acls_are_listed_and_removed_in_slices() -> None:
         acls = [WRITE | {"name": f"t{number}"} for number in range(count)]
         with FakeCluster(brokers=1, acls=acls) as kafka:
             core, every = kafka._cluster._running.cluster, AclBindingFilter()
-            found = core.acls(every)
+            bindings = core.acls(every)
             return (
                 most_calls_of_a_slice(lambda: core.acls_in_slices(every)),
-                most_calls_of_a_slice(lambda: _list_acls(found)),
+                most_calls_of_a_slice(lambda: _list_acls(bindings)),
                 most_calls_of_a_slice(lambda: core.delete_acls_in_slices(every)),
             )
 

@@ -121,13 +121,13 @@ def test_an_expectation_is_looked_for_in_bounded_turns() -> None:
             hosted = service.clusters.main
             hosted.work._turn = Turn()  # 8 slices in a turn
             tell(hosted, produced(range(MANY // EVENTS_EACH)))
-            asked = Client(service, post("journal/expect", {"error": "REQUEST_TIMED_OUT"}))
+            client = Client(service, post("journal/expect", {"error": "REQUEST_TIMED_OUT"}))
             turns = 0
-            while not asked.received:
+            while not client.received:
                 await asyncio.sleep(0)
                 turns += 1
 
-            assert not asked.answer[1]["matches"]
+            assert not client.answer[1]["matches"]
             assert turns >= MANY / EVENTS_OF_A_SLICE / 8
             await service.stop()
 
@@ -180,12 +180,12 @@ def test_a_journal_that_is_read_bit_by_bit_tells_the_same(seed: int) -> None:
 def of_stream(client: Client) -> bytes:
     """Return the body that came in chunks."""
     body = client.received.partition(b"\r\n\r\n")[2]
-    found = b""
+    content = b""
     while body:
         size, _, rest = body.partition(b"\r\n")
         length = int(size, 16)
-        found, body = found + rest[:length], rest[length + 2 :]
-    return found
+        content, body = content + rest[:length], rest[length + 2 :]
+    return content
 
 
 def test_an_event_is_encoded_once_for_all_its_readers() -> None:
@@ -212,15 +212,15 @@ def test_an_event_is_encoded_once_for_all_its_readers() -> None:
 def test_lines_are_kept_for_those_that_follow_and_no_more() -> None:
     async def test() -> None:
         async with a_service() as service:
-            told = service.clusters.main.told
+            ring = service.clusters.main.told
             tell(service.clusters.main, produced(range(4_000)))
             lines = EventLines()
-            number = told.first
-            while number < told.total:
-                number = (await service.clusters.main.work.do(lines.read(told, number, lambda event: True))).number
+            number = ring.first
+            while number < ring.total:
+                number = (await service.clusters.main.work.do(lines.read(ring, number, lambda event: True))).number
 
             assert len(lines._kept) == 10_000
-            assert lines.encoded == told.total
+            assert lines.encoded == ring.total
             await service.stop()
 
     run(test())
@@ -252,8 +252,8 @@ def test_a_reader_that_does_not_keep_up_is_told_so_and_dropped(
             slow.read_on()
             await asyncio.sleep(1)
 
-            told = of_stream(slow)
-            last = json.loads(told.rpartition(b"event: end\ndata: ")[2])
+            stream = of_stream(slow)
+            last = json.loads(stream.rpartition(b"event: end\ndata: ")[2])
             assert "events behind" in last["reason"]
             assert slow.received.endswith(b"0\r\n\r\n")
             assert [record.getMessage() for record in caplog.records] == [f"ended a stream of events: {last['reason']}"]
@@ -300,10 +300,10 @@ def test_the_description_is_made_in_another_thread(monkeypatch: pytest.MonkeyPat
                 return get_openapi(**given)
 
             monkeypatch.setattr("fakebroker.control.app.get_openapi", describe)
-            asked = [Client(service, b"GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n") for _ in range(3)]
-            await settle(asked)
+            clients = [Client(service, b"GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n") for _ in range(3)]
+            await settle(clients)
 
-            assert {client.answer[1]["info"]["title"] for client in asked} == {"fakebroker"}
+            assert {client.answer[1]["info"]["title"] for client in clients} == {"fakebroker"}
             assert len(threads) == 1
             assert threads[0] != threading.get_ident()
             await service.stop()
@@ -326,14 +326,14 @@ def test_a_topic_is_compacted_in_turns() -> None:
                 return 3
 
             hosted.cluster._compact_in_slices = compact  # type: ignore[method-assign]
-            asked = Client(service, post("topics/t/compact", {}))
+            client = Client(service, post("topics/t/compact", {}))
             before = 0
-            while not asked.received:
+            while not client.received:
                 await asyncio.sleep(0)
                 assert slices - before <= 8
                 before = slices
 
-            assert (asked.answer, slices) == ((200, {"partitions": 3}), 200)
+            assert (client.answer, slices) == ((200, {"partitions": 3}), 200)
             await service.stop()
 
     run(test())

@@ -99,7 +99,7 @@ def test_acks_all_on_frozen_followers_times_out_when_the_clock_is_advanced(contr
         asking.start()
         waited = controlled.ask("POST", "/v1/purgatory/wait", {"api": "Produce", "topic": "t"})
         assert waited["matches"]
-        assert [each["partitions"] for each in waited["waiting"]] == [[["t", 0]]]
+        assert [waiting["partitions"] for waiting in waited["waiting"]] == [[["t", 0]]]
         assert controlled.get("/v1/clock")["is_pending"]
 
         advanced = controlled.ask("POST", "/v1/clock/advance", {"to": "next_deadline"})
@@ -159,9 +159,9 @@ def test_nothing_listens_to_the_cluster_before_the_first_request() -> None:
 
 def test_concurrent_requests_before_the_import_all_get_a_response() -> None:
     with Controlled(is_loaded=False) as controlled:
-        found: list[int] = []
+        counts: list[int] = []
         threads = [
-            threading.Thread(target=lambda: found.append(len(controlled.get("/v1/cluster")["brokers"])))
+            threading.Thread(target=lambda: counts.append(len(controlled.get("/v1/cluster")["brokers"])))
             for _ in range(8)
         ]
         for thread in threads:
@@ -169,7 +169,7 @@ def test_concurrent_requests_before_the_import_all_get_a_response() -> None:
         for thread in threads:
             thread.join()
 
-    assert found == [3] * 8
+    assert counts == [3] * 8
 
 
 def test_a_wait_for_what_cannot_be_is_refused_at_once(controlled: Controlled) -> None:
@@ -196,11 +196,11 @@ def test_a_wait_for_what_cannot_be_is_refused_at_once(controlled: Controlled) ->
         error = controlled.refused("POST", f"/v1/{path}/wait", {**body, "timeout_wall_ms": 0})
         assert (error["code"], error["message"]) == ("INVALID_ARGUMENT", sentence)
     for api in (None, "produce", "Fetch", "DeleteRecords"):
-        found = controlled.ask("POST", "/v1/purgatory/wait", {"api": api, "broker": 1, "timeout_wall_ms": 0})
-        assert not found["matches"]
+        answer = controlled.ask("POST", "/v1/purgatory/wait", {"api": api, "broker": 1, "timeout_wall_ms": 0})
+        assert not answer["matches"]
     for state in (None, "stable", "Assigning", "PreparingRebalance"):
-        asked = {"group_id": "g", "state": state, "timeout_wall_ms": 0}
-        assert controlled.ask("POST", "/v1/groups/wait", asked)["reason"] == "there is no group 'g'"
+        wait = {"group_id": "g", "state": state, "timeout_wall_ms": 0}
+        assert controlled.ask("POST", "/v1/groups/wait", wait)["reason"] == "there is no group 'g'"
 
 
 def test_a_wait_ends_with_its_limit_of_the_machines_clock(controlled: Controlled) -> None:
@@ -239,6 +239,6 @@ def test_a_listener_that_is_added_to_a_broker_is_not_advertised(controlled: Cont
         client.ask(request(44, 1, {"resources": [resource], "validate_only": False}))
     after = controlled.get("/v1/cluster")
     assert "EXTRA" in controlled.kafka._cluster._seen.cluster.registry[1].added_listeners
-    assert [after[each] for each in ("bootstrap_servers", "listeners")] == [
-        before[each] for each in ("bootstrap_servers", "listeners")
+    assert [after[key] for key in ("bootstrap_servers", "listeners")] == [
+        before[key] for key in ("bootstrap_servers", "listeners")
     ]

@@ -27,7 +27,7 @@ def test_a_cluster_of_its_own(controlled: Controlled) -> None:
     assert controlled.get("/v1/topics")["topics"] == []
     assert controlled.get("/v1/journal")["events"] == []
     assert 'topic="t"' in controlled.http.get(f"{here}/metrics").text
-    assert [each["id"] for each in controlled.get("/v1/clusters")["clusters"]] == [made["id"]]
+    assert [cluster["id"] for cluster in controlled.get("/v1/clusters")["clusters"]] == [made["id"]]
     controlled.ask("POST", f"{here}/clock/advance", {"ms": 5})
     assert controlled.get("/v1/clock")["elapsed_ms"] == 0
     reset = controlled.ask("POST", f"{here}/reset")
@@ -83,16 +83,16 @@ def test_clusters_share_no_ids_unless_they_are_first_lives(controlled: Controlle
     """A cluster shares no id with its next life after a reset either."""
 
     def ids(life: dict[str, str]) -> list[tuple[str, str]]:
-        found = []
+        ids_ = []
         made = controlled.ask("POST", "/v1/clusters", {"brokers": 1, "topics": [{"name": "t"}], **life}, status=201)
         broker, here = made["brokers"][0], f"/v1/clusters/{made['id']}"
         for _ in range(2):
             with RawClient(NodeEndpoint(broker["id"], broker["host"], broker["port"])) as client:
                 _, answer = decode_response(METADATA, 12, client.ask(metadata(["t"])))
-            found.append((answer.cluster_id, str(answer.topics[0].topic_id)))
+            ids_.append((answer.cluster_id, str(answer.topics[0].topic_id)))
             controlled.ask("POST", f"{here}/reset")
         controlled.ask("DELETE", here, status=204)
-        return found
+        return ids_
 
-    assert len({each for pair in ids({}) + ids({}) for each in pair}) == 8
+    assert len({id_ for pair in ids({}) + ids({}) for id_ in pair}) == 8
     assert ids({"life": "first"}) == ids({"life": "first"})

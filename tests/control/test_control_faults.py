@@ -35,8 +35,8 @@ def test_a_barrier(controlled: Controlled) -> None:
         "POST", "/v1/faults", {"when": {"api": "Produce"}, "do": "hold", "times": "every_time"}, 201
     )
     path = f"/v1/faults/{barrier['id']}"
-    found: list[Any] = []
-    waiting = threading.Thread(target=lambda: found.append(controlled.ask("POST", f"{path}/wait", {"held": 2})))
+    answers: list[Any] = []
+    waiting = threading.Thread(target=lambda: answers.append(controlled.ask("POST", f"{path}/wait", {"held": 2})))
     waiting.start()
     main = controlled.clusters.main
     wait_until(lambda: main.waiting.count == 1, "the wait")
@@ -44,7 +44,7 @@ def test_a_barrier(controlled: Controlled) -> None:
         one.send(produce("t"))
         other.send(produce("t"))
         waiting.join()
-        assert (found[0]["matched"], found[0]["held"]) == (True, 2)
+        assert (answers[0]["matched"], answers[0]["held"]) == (True, 2)
 
         assert controlled.ask("POST", f"{path}/release", {"count": 1})["released"] == 1
         assert Produced(one.receive()).partitions == {0: (0, 0)}

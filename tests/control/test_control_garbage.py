@@ -14,10 +14,10 @@ from fakebroker.cluster.cluster import Cluster
 def test_a_cluster_is_garbage_once_its_control_has_ended() -> None:
     async def test() -> weakref.ref[Cluster]:
         async with a_service() as service:
-            asked = [Client(service, get(path)) for path in ("state", "metrics", "topics")]
-            asked.append(Client(service, b"GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n"))
-            asked.append(Client(service, b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"))
-            await until(lambda: all(client.received for client in asked), "the answers")
+            clients = [Client(service, get(path)) for path in ("state", "metrics", "topics")]
+            clients.append(Client(service, b"GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n"))
+            clients.append(Client(service, b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"))
+            await until(lambda: all(client.received for client in clients), "the answers")
             cluster = weakref.ref(service.clusters.main.core)
             await service.stop()
         return cluster

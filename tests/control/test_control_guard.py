@@ -114,9 +114,9 @@ def test_the_page_uses_existing_paths_and_forbids_frames(controlled: Controlled)
     assert answer.headers["content-type"] == "text/html; charset=utf-8"
     assert "frame-ancestors 'none'" in answer.headers["content-security-policy"]
     paths = controlled.get("/openapi.json")["paths"]
-    asked = set(re.findall(r"\$\{base\}(/[a-z/.]+)", answer.text))
-    assert {"/events", "/journal", "/journal/timeline", "/journal/timeline.svg", "/clock/advance"} == asked
-    assert {f"/v1{path}" for path in asked} <= paths.keys()
+    paths_of_page = set(re.findall(r"\$\{base\}(/[a-z/.]+)", answer.text))
+    assert {"/events", "/journal", "/journal/timeline", "/journal/timeline.svg", "/clock/advance"} == paths_of_page
+    assert {f"/v1{path}" for path in paths_of_page} <= paths.keys()
     assert "[hidden] { display: none !important; }" in answer.text  # else a request without a picture shows another's
     assert "http://" not in answer.text  # nothing is fetched from elsewhere
     assert "https://" not in answer.text

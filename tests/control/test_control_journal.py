@@ -118,9 +118,9 @@ def test_to_expect_nothing_of_a_misspelt_topic(controlled: Controlled) -> None:
 
 def test_waiting_for_what_is_expected(controlled: Controlled) -> None:
     controlled.kafka.create_topic("t")
-    found: list[Any] = []
+    answers: list[Any] = []
     body = {"topic": "t", "error": "NONE", "timeout_ms": 1_000}
-    waiting = threading.Thread(target=lambda: found.append(controlled.ask("POST", "/v1/journal/expect", body)))
+    waiting = threading.Thread(target=lambda: answers.append(controlled.ask("POST", "/v1/journal/expect", body)))
     waiting.start()
     main = controlled.clusters.main
     wait_until(lambda: main.waiting.count == 1, "the wait")
@@ -128,7 +128,7 @@ def test_waiting_for_what_is_expected(controlled: Controlled) -> None:
     send(controlled, "t")
 
     waiting.join()
-    assert found[0]["matches"]
+    assert answers[0]["matches"]
 
 
 def events_of(answer: httpx.Response) -> Iterator[tuple[str, Any]]:
@@ -169,7 +169,7 @@ def test_the_stream_with_the_whole(controlled: Controlled) -> None:
 
         controlled.ask("POST", "/v1/clock/advance", {"ms": 5})
 
-        kind, overview = next(each for each in events if each[0] == "overview")
+        kind, overview = next(event for event in events if event[0] == "overview")
         assert overview["cluster"]["clock"]["elapsed_ms"] == 5
 
 

@@ -89,7 +89,7 @@ class Loop(asyncio.SelectorEventLoop):
 
 
 async def longest_turns(things: int, requests: int) -> dict[str, int]:
-    found: dict[str, int] = {}
+    longest: dict[str, int] = {}
     loop = asyncio.get_running_loop()
     assert isinstance(loop, Loop)
     async with a_service() as service:
@@ -102,11 +102,11 @@ async def longest_turns(things: int, requests: int) -> dict[str, int]:
             loop.calls = Calls()
             with loop.calls.counted():
                 await asked(service, name, path, body)
-            found[name], loop.calls = loop.calls.longest, None
+            longest[name], loop.calls = loop.calls.longest, None
             if name == "POST /v1/brokers/{broker_id}/{action}":
                 await asked(service, name, "/v1/brokers/1/start", {})
         await service.stop()
-    return found
+    return longest
 
 
 async def asked(service: Service, name: str, path: str, body: Any) -> None:
@@ -136,11 +136,11 @@ def test_each_call_is_named() -> None:
 
 @pytest.mark.nightly  # every day: tests/control/test_control_bounded.py
 def test_the_longest_turn_of_a_call_does_not_grow() -> None:
-    found = []
+    longest = []
     for size in ((5, 5), *SIZES):  # first for what is imported, or made the first time
         with asyncio.Runner(loop_factory=Loop) as runner:
-            found.append(runner.run(longest_turns(*size)))
-    _, small, large = found
+            longest.append(runner.run(longest_turns(*size)))
+    _, small, large = longest
     grown = {
         name: (small[name], large[name]) for name in CALLS if large[name] > max(MORE * small[name], MOST.get(name, 0))
     }
@@ -154,16 +154,16 @@ def test_the_routes_are_made_in_turns_at_the_first_request() -> None:
     async def first_request() -> tuple[int, int]:
         loop = asyncio.get_running_loop()
         assert isinstance(loop, Loop)
-        found = []
+        longest = []
         async with a_service() as service:
             for _ in range(2):
                 loop.calls = Calls()
                 with loop.calls.counted():
                     await asked(service, "GET /v1/clock", "/v1/clock", None)
-                found.append(loop.calls.longest)
+                longest.append(loop.calls.longest)
                 loop.calls = None
             await service.stop()
-        return found[0], found[1]
+        return longest[0], longest[1]
 
     for _ in range(2):
         with asyncio.Runner(loop_factory=Loop) as runner:

@@ -53,7 +53,7 @@ def drawn_at() -> Iterator[Controlled]:
 
 DOCUMENT = new_api(Clusters(AsyncFakeCluster())).openapi()
 SCHEMA = schemathesis.openapi.from_dict(DOCUMENT).exclude(path_regex=NOT_DRAWN)
-FOUND = [found.ok() for found in SCHEMA.get_all_operations() if isinstance(found, Ok)]
+FOUND = [operation.ok() for operation in SCHEMA.get_all_operations() if isinstance(operation, Ok)]
 OPERATIONS = {f"{operation.method.upper()} {operation.path}": operation for operation in FOUND}
 
 
@@ -105,8 +105,8 @@ def operations() -> Iterator[Operation]:
                 method.upper(),
                 path,
                 FAULT if path == "/v1/faults" and body else body and body["content"]["application/json"]["schema"],
-                {each["name"]: each["schema"] for each in parameters if each["in"] == "path"},
-                {each["name"]: each["schema"] for each in parameters if each["in"] == "query"},
+                {parameter["name"]: parameter["schema"] for parameter in parameters if parameter["in"] == "path"},
+                {parameter["name"]: parameter["schema"] for parameter in parameters if parameter["in"] == "query"},
                 DOCUMENT["components"]["schemas"],
             )
 
@@ -130,9 +130,9 @@ def test_hostile_calls_are_refused_in_words_and_leave_lists_that_can_be_read(
         answer = call.on(drawn_at.http)
         assert answer.status_code < 500, (call, answer.text)
         if answer.content and answer.headers.get("content-type") == "application/json":
-            told = check_is_json(answer)
+            refusal = check_is_json(answer)
             if answer.status_code >= 400:
-                assert not PYTHONS.search(told["error"]["message"]), told
+                assert not PYTHONS.search(refusal["error"]["message"]), refusal
     for path in READ:
         answer = drawn_at.http.get(path)
         assert answer.status_code == 200, answer.text

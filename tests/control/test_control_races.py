@@ -184,9 +184,9 @@ def test_a_cluster_outside_http_begins_as_one_inside() -> None:
             clusters = Clusters(main)
             hosted = await clusters.make(NewCluster.model_validate({"topics": [{"name": TOPIC}]}))
             await hosted.cluster.reset()
-            found = [event.topic for event in hosted.journal if isinstance(event, TopicCreated)]
+            topics = [event.topic for event in hosted.journal if isinstance(event, TopicCreated)]
             await clusters.close()
-            return found
+            return topics
 
     assert run(events()) == [TOPIC]
 

@@ -39,15 +39,18 @@ def test_a_client_of_another_language_gets_what_it_needs() -> None:
             "ssl.keystore.password": made["keystore_password"],
         }
         shown = http.get("/v1/cluster").json()["listeners"]
-        assert [(each["name"], each["protocol"]) for each in shown] == [("PLAINTEXT", "PLAINTEXT"), ("SSL", "SSL")]
+        assert [(listener["name"], listener["protocol"]) for listener in shown] == [
+            ("PLAINTEXT", "PLAINTEXT"),
+            ("SSL", "SSL"),
+        ]
 
 
 def test_a_token_goes_into_the_settings() -> None:
-    asked = {"library": "franz-go", "mechanism": "OAUTHBEARER", "token": "a.b."}
+    chosen_client = {"library": "franz-go", "mechanism": "OAUTHBEARER", "token": "a.b."}
     with Controlled(brokers=1, listeners=["SASL_PLAINTEXT"]) as controlled:
-        settings = controlled.http.post("/v1/client-settings", json=asked).json()["settings"]
+        settings = controlled.http.post("/v1/client-settings", json=chosen_client).json()["settings"]
         assert settings["sasl"] == {"mechanism": "OAUTHBEARER", "token": "a.b."}
-        refused = controlled.http.post("/v1/client-settings", json=asked | {"library": "kafka-go"})
+        refused = controlled.http.post("/v1/client-settings", json=chosen_client | {"library": "kafka-go"})
         assert (refused.status_code, "kafka-go has no OAUTHBEARER" in refused.text) == (422, True)
 
 
@@ -81,7 +84,7 @@ def test_what_cannot_be_is_said(method: str, path: str, body: object, status: in
 def test_a_cluster_of_the_control_has_listeners_on_free_ports() -> None:
     with Controlled(brokers=1) as controlled:
         made = controlled.http.post("/v1/clusters", json={"brokers": 1, "listeners": ["PLAINTEXT", "OUT=SSL"]}).json()
-        assert [each["name"] for each in made["listeners"]] == ["PLAINTEXT", "OUT"]
+        assert [listener["name"] for listener in made["listeners"]] == ["PLAINTEXT", "OUT"]
         assert "BEGIN CERTIFICATE" in controlled.http.get(f"/v1/clusters/{made['id']}/tls").json()["ca"]
         refused = controlled.http.post("/v1/clusters", json={"listeners": ["SSL://0.0.0.0:9093"]})
         assert (refused.status_code, "leave out the address" in refused.text) == (422, True)

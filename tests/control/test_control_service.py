@@ -62,8 +62,8 @@ def test_each_is_one_line_of_the_limited_log_and_none_of_uvicorn(
         connection.data_received(first)
         return served._told, transport
 
-    told, transport = asyncio.run(connect())
-    [(line, kind)] = told.lines
+    connection_log, transport = asyncio.run(connect())
+    [(line, kind)] = connection_log.lines
     assert line.startswith(said)
     assert kind.startswith(about)
     assert transport.closed

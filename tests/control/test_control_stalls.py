@@ -22,16 +22,16 @@ MANY = 5_000
 def test_others_have_their_turn_while_partitions_are_counted(ask: Callable[[HostedCluster], Awaitable[Any]]) -> None:
     async def turns() -> int:
         """Return how many turns the loop has made."""
-        found = 0
+        turns_ = 0
         async with AsyncFakeCluster(brokers=1) as kafka:
             kafka.create_topic("t", partitions=MANY, replication_factor=1)
             hosted = HostedCluster(kafka)
-            asked = asyncio.ensure_future(ask(hosted))
-            while not asked.done():
-                found += 1
+            request = asyncio.ensure_future(ask(hosted))
+            while not request.done():
+                turns_ += 1
                 await asyncio.sleep(0)
-            await asked
-        return found
+            await request
+        return turns_
 
     assert asyncio.run(turns()) >= MANY // counts._AT_ONCE
 
@@ -41,13 +41,13 @@ def test_all_are_counted_and_what_goes_meanwhile_is_not_missed() -> None:
         async with AsyncFakeCluster(brokers=3) as kafka:
             kafka.create_topic("t", partitions=MANY)
             kafka.create_topic("u", partitions=2)
-            asked = asyncio.ensure_future(counts.count_partitions(HostedCluster(kafka).core))
+            count = asyncio.ensure_future(counts.count_partitions(HostedCluster(kafka).core))
             await asyncio.sleep(0)
             kafka.delete_topic("u")
-            return await asked
+            return await count
 
-    found = asyncio.run(counted())
-    assert MANY <= found.partitions <= MANY + 2
-    assert sum(found.hosted.values()) == 3 * found.partitions
-    assert found.offline == found.under_min_isr.total() == found.under_replicated.total() == 0
-    assert found.led.total() == found.partitions
+    counts_ = asyncio.run(counted())
+    assert MANY <= counts_.partitions <= MANY + 2
+    assert sum(counts_.hosted.values()) == 3 * counts_.partitions
+    assert counts_.offline == counts_.under_min_isr.total() == counts_.under_replicated.total() == 0
+    assert counts_.led.total() == counts_.partitions

@@ -149,12 +149,12 @@ def test_what_the_application_does_for_a_request_is_waited_for(run: Run, monkeyp
     async def test() -> None:
         async with a_service() as service:
             monkeypatch.setattr(service.clusters.main.cluster, "reset", reset)
-            asked = Client(service, post("reset", {}))
+            client = Client(service, post("reset", {}))
             await work()
 
             assert await stop(service) == pytest.approx(1)
 
-            assert asked.answer[0] == 200
+            assert client.answer[0] == 200
 
     run(test())
 

@@ -53,18 +53,24 @@ def test_a_request_that_is_still_parked(controlled: Controlled) -> None:
         client.send(produce("t", timeout_ms=30_000))
         (waiting,) = controlled.ask("POST", "/v1/purgatory/wait", {"api": "Produce"})["waiting"]
         controlled.kafka.clock.advance(12_000)
-        found = controlled.get("/v1/journal/timeline", request=waiting["request"])
-        assert found["steps"][-1]["text"] == "parked, for at most 30000 ms"
-        assert (found["until_ms"], found["parked"]["waited_ms"], found["parked"]["left_ms"]) == (12_000, 12_000, 18_000)
+        timeline = controlled.get("/v1/journal/timeline", request=waiting["request"])
+        assert timeline["steps"][-1]["text"] == "parked, for at most 30000 ms"
+        assert (timeline["until_ms"], timeline["parked"]["waited_ms"], timeline["parked"]["left_ms"]) == (
+            12_000,
+            12_000,
+            18_000,
+        )
         drawn = controlled.http.get("/v1/journal/timeline.svg", params={"request": waiting["request"]}).text
         assert {"still parked, 18,000 ms left", "12,000"} <= texts(drawn)
-        (bar,) = [each for each in ET.fromstring(drawn).iter(f"{SVG}rect") if each.get("class") == "p"][:1]
+        (bar,) = [rectangle for rectangle in ET.fromstring(drawn).iter(f"{SVG}rect") if rectangle.get("class") == "p"][
+            :1
+        ]
         assert float(bar.get("width", "0")) == 550.0  # all of the picture's time
 
         controlled.kafka.clock.advance(18_000)
-        found = controlled.get("/v1/journal/timeline", request=waiting["request"])
-        assert found["steps"][-1]["text"] == "answered: t-0 REQUEST_TIMED_OUT, base offset 0"
-        assert (found["until_ms"], found["parked"]) == (30_000, None)
+        timeline = controlled.get("/v1/journal/timeline", request=waiting["request"])
+        assert timeline["steps"][-1]["text"] == "answered: t-0 REQUEST_TIMED_OUT, base offset 0"
+        assert (timeline["until_ms"], timeline["parked"]) == (30_000, None)
 
 
 def test_what_cannot_be_told_is_one_sentence(written: Controlled) -> None:

@@ -78,10 +78,10 @@ def test_one_that_is_cancelled_is_not_gone_on_with() -> None:
 def test_when_the_cluster_stops_nothing_is_gone_on_with() -> None:
     async def test() -> None:
         slow, work = Slow(), SlicedWork(Turn())
-        asked = asyncio.ensure_future(work.do(slow.work("asked", 1_000)))
+        accepted = asyncio.ensure_future(work.do(slow.work("asked", 1_000)))
         await asyncio.sleep(0)
         work.end()
-        for refused in (asked, work.do(slow.work("late", 1))):
+        for refused in (accepted, work.do(slow.work("late", 1))):
             with pytest.raises(ControlError, match="about to stop"):
                 await refused
         assert len(slow.done) <= SLICES_OF_A_TURN

@@ -77,9 +77,9 @@ def test_hostile_calls_are_refused_in_words_and_what_was_made_can_be_deleted(
         for call in drawn:
             answer = call.on(http)
             if answer.content:
-                told = check_is_json(answer)
+                refusal = check_is_json(answer)
                 if answer.status_code >= 400:
-                    said = told["error"] if isinstance(told["error"], str) else told["error"]["message"]
+                    said = refusal["error"] if isinstance(refusal["error"], str) else refusal["error"]["message"]
                     assert not PYTHONS.search(said), said
                     assert answer.status_code < 500 or said.startswith("listen tcp "), said
         for name, proxy in check_is_json(http.get("/proxies")).items():

@@ -11,8 +11,8 @@ from fakebroker.core.iam_access_keys import CREDENTIALS, parse_access_keys
 
 
 def test_an_entry_has_an_access_key_and_a_secret_and_may_have_a_user() -> None:
-    found = parse_access_keys("AKID:a+b/c=, B:s:alice,C_1:x:arn:aws:iam::1:user/carol")
-    assert found == {
+    keys = parse_access_keys("AKID:a+b/c=, B:s:alice,C_1:x:arn:aws:iam::1:user/carol")
+    assert keys == {
         "AKID": ("a+b/c=", "AKID"),
         "B": ("s", "alice"),
         "C_1": ("x", "arn:aws:iam::1:user/carol"),
@@ -51,6 +51,8 @@ def test_an_access_key_has_one_entry() -> None:
 
 def test_descriptions_of_settings_hide_it() -> None:
     config = BrokerConfig().with_text({CREDENTIALS: "AKID:hidden"})
-    found = list(BrokerConfigLayers(config, {}, {CREDENTIALS: "B:hidden"}, {}).describe())
-    assert [(each.value, each.is_sensitive) for each in found if each.name == CREDENTIALS] == [(None, True)]
-    assert "hidden" not in repr(found)
+    descriptions = list(BrokerConfigLayers(config, {}, {CREDENTIALS: "B:hidden"}, {}).describe())
+    assert [
+        (description.value, description.is_sensitive) for description in descriptions if description.name == CREDENTIALS
+    ] == [(None, True)]
+    assert "hidden" not in repr(descriptions)

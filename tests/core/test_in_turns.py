@@ -98,7 +98,7 @@ def test_what_is_put_off_is_done_in_order_and_some_at_a_time() -> None:
         before = len(harness.done)
         harness.turn()
         counts.append(len(harness.done) - before)
-    assert [each for each in harness.done if not each.startswith("a")] == [str(number) for number in range(70)]
+    assert [name for name in harness.done if not name.startswith("a")] == [str(number) for number in range(70)]
     assert max(counts) <= 32
     assert len(harness.in_turns) == 0
     harness.in_turns.put_off("small", partial(harness.done.append, "again"))

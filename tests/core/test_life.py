@@ -44,7 +44,7 @@ def test_a_later_life_draws_other_random_ids_and_they_follow_from_the_seed() -> 
     ids = [(cluster.metadata.cluster_id, *topic_ids(cluster)) for cluster in (with_topics(life, "t") for life in lives)]
     again = with_topics(lives[3], "t")
 
-    assert len({each for pair in ids for each in pair}) == 2 * len(lives)
+    assert len({random_id for pair in ids for random_id in pair}) == 2 * len(lives)
     assert (again.metadata.cluster_id, *topic_ids(again)) == ids[3]
     assert len({life.session_ids().random() for life in lives}) == len(lives)
 

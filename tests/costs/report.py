@@ -23,12 +23,12 @@ def alone(table: CostTable) -> tuple[Counter[str], Counter[str]]:
 
 def killed_by_file(results: Sequence[Path]) -> Counter[str]:
     """Return by test file how many mutants it alone killed, from the results of `tests.mutants --alone --json`."""
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for path in results:
         for mutant in json.loads(path.read_text())["mutants"]:
             if mutant["killed_alone"]:
-                found[mutant["killer"].partition("::")[0]] += 1
-    return found
+                counts[mutant["killer"].partition("::")[0]] += 1
+    return counts
 
 
 def table_lines(table: CostTable, results: Sequence[Path] = ()) -> list[str]:

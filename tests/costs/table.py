@@ -156,13 +156,13 @@ class CostTable:
     def lines_by_file(self) -> Iterator[tuple[str, str, set[int]]]:
         """Yield (test file, measured file, lines executed), with the lines as they were numbered."""
         nums = {id_: (path, bits) for id_, path, bits in self._db.execute("SELECT id, path, bits FROM lines")}
-        found: dict[tuple[str, str], set[int]] = {}
+        executed_lines: dict[tuple[str, str], set[int]] = {}
         for file, lines in self._db.execute(
             "SELECT DISTINCT file, lines FROM executes JOIN test ON test.id = executes.test"
         ):
             path, bits = nums[lines]
-            found.setdefault((file, path), set()).update(numbits_to_nums(bits))
-        for (file, path), executed in found.items():
+            executed_lines.setdefault((file, path), set()).update(numbits_to_nums(bits))
+        for (file, path), executed in executed_lines.items():
             yield file, path, executed
 
     def recorded_lines(self, path: str, lines: Iterable[int]) -> set[int]:
@@ -179,9 +179,9 @@ class CostTable:
         after = (self._root / path).read_text(encoding="utf-8").splitlines()
         if before == after:
             return {line: range(line, line + 1) for line in range(1, len(after) + 1)}
-        found: dict[int, range] = {}
+        ranges: dict[int, range] = {}
         for tag, b0, b1, a0, a1 in difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
             for line in range(a0, a1):
                 at = b0 + line - a0
-                found[line + 1] = range(at + 1, at + 2) if tag == "equal" else range(b0 + 1, b1 + 1)
-        return found
+                ranges[line + 1] = range(at + 1, at + 2) if tag == "equal" else range(b0 + 1, b1 + 1)
+        return ranges

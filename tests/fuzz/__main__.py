@@ -153,10 +153,10 @@ class Fuzzing:
     def _batch(self, batch: int, fast: Worker, plain: Worker) -> None:
         numbers = [batch * AT_ONCE, (batch + 1) * AT_ONCE]
         if batch % SOCKETS_EVERY == SOCKETS_EVERY - 1:
-            found = fast.ask({"sockets": numbers})
+            answers = fast.ask({"sockets": numbers})
             with self._lock:
                 self.over_sockets += AT_ONCE
-            self._look(found, numbers, fast, "over sockets")
+            self._look(answers, numbers, fast, "over sockets")
             return
         results = fast.ask({"sessions": numbers})
         self._look(results, numbers, fast, "")

@@ -36,10 +36,10 @@ class Pool:
 
 
 def load(path: Path) -> Pool:
-    frames, found, produces = json.loads(path.read_text())
+    frames, batches_hex, produces = json.loads(path.read_text())
     return Pool(
         [bytes.fromhex(frame) for frame in frames],
-        [bytes.fromhex(batch) for batch in found],
+        [bytes.fromhex(batch) for batch in batches_hex],
         [(bytes.fromhex(head), bytes.fromhex(tail), flexible) for head, tail, flexible in produces],
     )
 
@@ -53,7 +53,7 @@ def draw(number: int, each: int = EACH, batch_count: int = BATCHES) -> Pool:
 
 
 def _drawn(strategy: st.SearchStrategy[Any], number: int, count: int) -> list[Any]:
-    found: list[Any] = []
+    values: list[Any] = []
 
     @seed(number)
     @settings(
@@ -66,15 +66,15 @@ def _drawn(strategy: st.SearchStrategy[Any], number: int, count: int) -> list[An
     )
     @given(strategy)
     def collect(made: Any) -> None:
-        found.append(made)
+        values.append(made)
 
     collect()
-    return found
+    return values
 
 
 def _produces() -> list[tuple[bytes, bytes, bool]]:
     """Produce requests of every version, to be filled with a batch."""
-    found = []
+    parts = []
     for api, version in served():
         if api.key != 0:
             continue
@@ -84,5 +84,5 @@ def _produces() -> list[tuple[bytes, bytes, bool]]:
                 frame = produce(topic, partition, acks=acks, timeout_ms=50, records=_SENTINEL, version=version)
                 head, _, tail = frame[4:].partition(_SENTINEL)
                 flexible = version >= 9
-                found.append((head[:-1] if flexible else head[:-4], tail, flexible))
-    return found
+                parts.append((head[:-1] if flexible else head[:-4], tail, flexible))
+    return parts

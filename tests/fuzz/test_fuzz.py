@@ -39,8 +39,10 @@ def test_what_was_found_stays_away(path: Path) -> None:
 
 @pytest.mark.nightly
 def test_the_pool_has_every_api_and_version_and_is_the_same_for_a_seed(pool: Pool, tmp_path: Path) -> None:
-    found = {(int.from_bytes(frame[4:6], "big"), int.from_bytes(frame[6:8], "big")) for frame in pool.frames}
-    assert found == {(api.key, version) for api, version in served()}
+    keys_and_versions = {
+        (int.from_bytes(frame[4:6], "big"), int.from_bytes(frame[6:8], "big")) for frame in pool.frames
+    }
+    assert keys_and_versions == {(api.key, version) for api, version in served()}
     pool.save(tmp_path / "pool")
     assert load(tmp_path / "pool") == pool == draw(1, each=2, batch_count=20)
     assert draw(2, each=1, batch_count=5).batches != pool.batches[:5]

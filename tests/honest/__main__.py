@@ -71,7 +71,11 @@ def main(argv: Sequence[str]) -> int:
                     print(told(out), flush=True)
     finally:
         stop_spark(spark)
-    print(json.dumps({"runs": dict(counts), "scenarios": {name: dict(each) for name, each in of_scenarios.items()}}))
+    print(
+        json.dumps(
+            {"runs": dict(counts), "scenarios": {name: dict(counts_of) for name, counts_of in of_scenarios.items()}}
+        )
+    )
     return 1 if counts[WRONG] else 0
 
 
@@ -103,7 +107,7 @@ def one(name: str, seed: int, out: Path, target: KafkaTarget | None) -> str:
             journal = out.with_suffix(".jsonl")
             options = ("--port", "0", "--control-port", "0", "--journal", str(journal))
             serving = stack.enter_context(Serving(*options, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
-            servers = ",".join(f"{each['host']}:{each['port']}" for each in serving.facts["brokers"])
+            servers = ",".join(f"{broker['host']}:{broker['port']}" for broker in serving.facts["brokers"])
             where = {"bootstrap_server": servers, "control": serving.facts["control_url"], "journal": journal}
         try:
             seconds = 5.0 if name == "soak" else None

@@ -48,13 +48,13 @@ def result_folder(path: Path, run_id: str, files: int = 2) -> Path:
         (path / name).mkdir(parents=True)
         for number in range(files if name == PARQUET else 1):
             rows = [{field.name: _value(field.type, run_id, number, row) for field in schema} for row in range(ROWS)]
-            for row, told in enumerate(rows):
-                told |= {column: values[row] for column, values in SPECIAL.get(name, {}).items()}
+            for row, row_ in enumerate(rows):
+                row_ |= {column: values[row] for column, values in SPECIAL.get(name, {}).items()}
             pq.write_table(pa.Table.from_pylist(rows, schema=schema), path / name / f"part-{number}.parquet")
     write_runs(path, [entry_of(run_id, LoadScenario("small", (GROUP,)))])
-    told = {"run": "small", "group": "g", "requests": 6, "confirmed": 6}
-    told |= {f"lateness_{name}_us": None for name in ("p50", "p99", "max")}
-    (path / VERDICT_FILE).write_text(json.dumps({"ok": True, "groups": [told], "run_id": run_id}))
+    row_ = {"run": "small", "group": "g", "requests": 6, "confirmed": 6}
+    row_ |= {f"lateness_{name}_us": None for name in ("p50", "p99", "max")}
+    (path / VERDICT_FILE).write_text(json.dumps({"ok": True, "groups": [row_], "run_id": run_id}))
     (path / REPORT_FILE).write_text("<h1>report</h1>")
     seal(path)
     return path
@@ -95,10 +95,10 @@ def _value(type_: pa.DataType, run_id: str, number: int, row: int) -> Any:
 
 def check_columns(out: Path, has_journal: bool) -> None:
     """Compare what Spark has written with docs/load-results.md."""
-    for name, found in json.loads((out / MANIFEST_FILE).read_text())["columns"].items():
+    for name, column_types in json.loads((out / MANIFEST_FILE).read_text())["columns"].items():
         known = columns_of(SCHEMAS[name])
         if name == JUDGED_PARQUET and not has_journal:
             for column in BY_JOURNAL:
                 del known[column.name]
-        differ = found.items() ^ known.items()
+        differ = column_types.items() ^ known.items()
         assert not differ, f"{name}: its columns in fakebroker_load/results/columns.py are others: {differ}"

@@ -148,11 +148,11 @@ async def stub_broker(behave: Behave = healthy, partitions: int = 2) -> AsyncIte
 def stub_broker_thread(behave: Behave = healthy, partitions: int = 2) -> Iterator[StubBroker]:
     """Run the stub broker in a thread with its own loop."""
     ready = threading.Event()
-    found: list[StubBroker] = []
+    brokers: list[StubBroker] = []
 
     async def main() -> None:
         async with stub_broker(behave, partitions) as broker:
-            found.append(broker)
+            brokers.append(broker)
             ready.set()
             await stop.wait()
 
@@ -162,7 +162,7 @@ def stub_broker_thread(behave: Behave = healthy, partitions: int = 2) -> Iterato
     thread.start()
     try:
         assert ready.wait(LIMIT_S)
-        yield found[0]
+        yield brokers[0]
     finally:
         loop.call_soon_threadsafe(stop.set)
         join(thread)

@@ -17,12 +17,12 @@ from fakebroker_load.control import ControlCallError, check_control, resume_foll
 
 @contextmanager
 def control(status: int) -> Iterator[tuple[str, list[tuple[str, str, object]]]]:
-    asked: list[tuple[str, str, object]] = []
+    requests: list[tuple[str, str, object]] = []
 
     class Handler(BaseHTTPRequestHandler):
         def do_PUT(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
-            asked.append((self.path, self.headers["Content-Type"], json.loads(body)))
+            requests.append((self.path, self.headers["Content-Type"], json.loads(body)))
             self.send_response(status)
             self.send_header("Content-Length", "0")
             self.end_headers()
@@ -34,7 +34,7 @@ def control(status: int) -> Iterator[tuple[str, list[tuple[str, str, object]]]]:
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
     try:
-        yield f"http://127.0.0.1:{server.server_port}/", asked
+        yield f"http://127.0.0.1:{server.server_port}/", requests
     finally:
         server.shutdown()
         thread.join()
@@ -42,10 +42,10 @@ def control(status: int) -> Iterator[tuple[str, list[tuple[str, str, object]]]]:
 
 
 def test_each_topic_goes_on() -> None:
-    with control(200) as (url, asked):
+    with control(200) as (url, requests):
         resume_followers(url, ["a", "b"])
     kind = "application/json"
-    assert asked == [("/v1/followers", kind, {"behaviour": "resume", "topic": name}) for name in ("a", "b")]
+    assert requests == [("/v1/followers", kind, {"behaviour": "resume", "topic": name}) for name in ("a", "b")]
 
 
 def test_a_control_that_refuses() -> None:
@@ -67,6 +67,6 @@ def test_a_control_that_is_there() -> None:
         resume_followers(controlled.control.url, ["a"], "secret")
         with pytest.raises(ControlCallError, match="401"):
             check_control(controlled.control.url)
-        assert {each["behaviour"] for each in controlled.get("/v1/topics/a")["partitions"][0]["followers"]} == {
+        assert {follower["behaviour"] for follower in controlled.get("/v1/topics/a")["partitions"][0]["followers"]} == {
             "instant"
         }

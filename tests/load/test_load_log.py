@@ -69,9 +69,9 @@ def batch(*keys: bytes, base: int = 0) -> bytes:
 def test_a_batch_that_is_cut_is_left_for_the_next_fetch() -> None:
     first, second = batch(b"a", b"b"), batch(b"c", base=2)
     assert [(base, last) for base, last, _ in batches(first + second[:-1])] == [(0, 1)]
-    found = list(batches(first + second))
-    assert [(base, last) for base, last, _ in found] == [(0, 1), (2, 2)]
-    assert [[record.key for record in records or ()] for _, _, records in found] == [[b"a", b"b"], [b"c"]]
+    batches_read = list(batches(first + second))
+    assert [(base, last) for base, last, _ in batches_read] == [(0, 1), (2, 2)]
+    assert [[record.key for record in records or ()] for _, _, records in batches_read] == [[b"a", b"b"], [b"c"]]
 
 
 @pytest.mark.parametrize("length", [-1, 0, -61, 48])
@@ -89,7 +89,7 @@ def rows(kafka: FakeCluster, start: int, readable: int) -> list[dict[str, Any]]:
         "start_offset": start, "readable_offset": readable, "end_offset": readable, "same_leader": True,
     }  # fmt: skip
     given = pa.RecordBatch.from_pylist([part], schema=PART_SCHEMA)
-    return [row for each in read_parts(iter([given])) for row in each.cast(LOG_SCHEMA).to_pylist()]
+    return [row for read_part in read_parts(iter([given])) for row in read_part.cast(LOG_SCHEMA).to_pylist()]
 
 
 def test_what_stands_beyond_the_high_watermark() -> None:
@@ -154,15 +154,17 @@ def test_the_response_to_another_request_is_none() -> None:
 def test_in_ranges_the_same_is_read() -> None:
     with FakeCluster() as kafka, RawClient(kafka.endpoints[0]) as client:
         kafka.create_topic("t", 1, 3)
-        batches_of = [batch(*(make_key("run", 0, 10 * each + one) for one in range(each))) for each in (1, 4, 2, 9)]
-        for each in batches_of:
-            client.ask(produce("t", records=each, acks=-1))
+        batches_of = [
+            batch(*(make_key("run", 0, 10 * count_ + one) for one in range(count_))) for count_ in (1, 4, 2, 9)
+        ]
+        for batch_ in batches_of:
+            client.ask(produce("t", records=batch_, acks=-1))
         whole = rows(kafka, 0, 16)
         assert [row["offset"] for row in whole] == list(range(16))
         for offsets in range(1, 18):
             ranges = in_ranges([{"start_offset": 0, "readable_offset": 16}], offsets)
-            found = [rows(kafka, each["start_offset"], each["readable_offset"]) for each in ranges]
-            assert [row for each in found for row in each] == whole
+            parts = [rows(kafka, part["start_offset"], part["readable_offset"]) for part in ranges]
+            assert [row for part in parts for row in part] == whole
     assert in_ranges([{"start_offset": 5, "readable_offset": 5}]) == []
 
 

@@ -174,10 +174,12 @@ def test_connections_are_dealt_evenly(spark: SparkSession) -> None:
 
 
 def test_a_group_begins_when_it_is_told() -> None:
-    assert intended(replace(SILENT, start_ms=2_000)) == [[2_000_000 + each for each in row] for row in intended(SILENT)]
+    assert intended(replace(SILENT, start_ms=2_000)) == [
+        [2_000_000 + time_us for time_us in row] for row in intended(SILENT)
+    ]
     poisson = RequestGroup("open", "t", 1, "NONE", requests_per_connection=20, arrivals=Arrivals("poisson", rate=100))
     later = intended(replace(poisson, start_ms=500))
-    assert later == [[500_000 + each for each in row] for row in intended(poisson)]
+    assert later == [[500_000 + time_us for time_us in row] for row in intended(poisson)]
 
 
 def test_the_next_request_comes_behind_what_is_due() -> None:

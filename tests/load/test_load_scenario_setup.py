@@ -65,10 +65,10 @@ class Asked(list[tuple[str, str, Any]]):
 
 
 def test_topics_are_of_the_run_and_go_even_when_it_fails() -> None:
-    asked = Asked()
+    control = Asked()
 
     def interrupted() -> None:
-        with prepared(asked, SCENARIO, "id") as own:
+        with prepared(control, SCENARIO, "id") as own:
             assert own.topics == {"orders-id": 2}
             raise KeyboardInterrupt
 
@@ -76,7 +76,7 @@ def test_topics_are_of_the_run_and_go_even_when_it_fails() -> None:
         interrupted()
     configs = {"min.insync.replicas": 2}
     new = {"name": "orders-id", "partitions": 2, "replication_factor": 2, "configs": configs}
-    assert asked[1:] == [
+    assert control[1:] == [
         ("POST", "/v1/topics", new),
         ("PUT", "/v1/followers", {"topic": "orders-id", "behaviour": "frozen"}),
         ("DELETE", "/v1/topics/orders-id", None),
@@ -84,10 +84,10 @@ def test_topics_are_of_the_run_and_go_even_when_it_fails() -> None:
 
 
 def test_topics_may_be_kept() -> None:
-    asked = Asked()
-    with prepared(asked, SCENARIO, "id", keep_topics=True):
+    control = Asked()
+    with prepared(control, SCENARIO, "id", keep_topics=True):
         pass
-    assert asked[-1][0] == "PUT"
+    assert control[-1][0] == "PUT"
 
 
 def test_a_topic_that_cannot_be_deleted_is_told_and_the_run_goes_on(capsys: pytest.CaptureFixture[str]) -> None:

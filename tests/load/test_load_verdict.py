@@ -257,14 +257,14 @@ def judged_histories(spark: SparkSession) -> dict[str, list[Judged]]:
         row | {"run": f"{number} {row['run']}"} for number, name in enumerate(names) for row in HISTORIES[name].rows
     ]
     frame = spark.createDataFrame(pa.Table.from_pylist(rows, schema=RESULT_SCHEMA))
-    found: dict[str, list[Judged]] = {name: [] for name in names}
+    histories: dict[str, list[Judged]] = {name: [] for name in names}
     exact = {row["run"] for row in rows if names[int(row["run"].split()[0])] not in ROUNDED}
     acted_late_ms = {row["run"]: 10 for row in rows if names[int(row["run"].split()[0])] in ACTED_LATE}
     for row in (
         judge(spark, frame, exact=exact, acted_late_ms=acted_late_ms).orderBy("connection", "sequence").collect()
     ):
-        found[names[int(row["run"].split()[0])]].append(row)
-    return found
+        histories[names[int(row["run"].split()[0])]].append(row)
+    return histories
 
 
 @pytest.fixture(scope="module")
@@ -290,8 +290,8 @@ def test_what_waits_for_what_happens_is_due_then(found_in_histories: dict[str, l
 def test_what_is_rare_is_found_when_there_is_a_lot_of_it(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     """A table that is too large for a broadcast is joined in another way."""
     monkeypatch.setattr(requests, "FEW", 0)
-    found = judged_histories(spark)
-    assert {name: problems(rows) for name, rows in found.items()} == {
+    histories = judged_histories(spark)
+    assert {name: problems(rows) for name, rows in histories.items()} == {
         name: history.problems for name, history in HISTORIES.items()
     }
 
@@ -379,9 +379,9 @@ def of_run(whole: Verdict, name: str) -> Verdict:
 
 
 def test_the_figures_of_a_group(whole: Verdict) -> None:
-    found = of_run(whole, "two requests")
-    (group,) = found.groups
-    assert found.ok
+    verdict = of_run(whole, "two requests")
+    (group,) = verdict.groups
+    assert verdict.ok
     assert (group.requests, group.rows, group.confirmed, group.early) == (2, 2, 2, 0)
     assert group.answers == {"REQUEST_TIMED_OUT": 2}
     assert group.problems == {}
@@ -392,12 +392,12 @@ def test_the_figures_of_a_group(whole: Verdict) -> None:
 
 
 def test_a_load_that_was_sent_late_proves_nothing_of_the_one_that_was_asked_for(whole: Verdict) -> None:
-    found = of_run(whole, "sent late")
-    (group,) = found.groups
+    verdict = of_run(whole, "sent late")
+    (group,) = verdict.groups
     assert (group.confirmed, group.problems) == (2, {})
     assert group.sent_late
     assert not group.ok
-    assert not found.ok
+    assert not verdict.ok
     assert of_run(whole, "sent late, which is right").ok
     assert not of_run(whole, "sent too late").ok
 
@@ -411,12 +411,12 @@ def test_a_group_that_has_a_row_of_another_ones_connection_is_not_confirmed(whol
 
 
 def test_one_wrong_answer_among_many_fails_the_whole(whole: Verdict) -> None:
-    found = of_run(whole, "one wrong answer")
-    assert not found.ok
+    verdict = of_run(whole, "one wrong answer")
+    assert not verdict.ok
     assert not whole.ok
-    assert (found.requests, found.confirmed) == (20, 19)
-    assert found.groups[0].answers == {"REQUEST_TIMED_OUT": 19, "NONE": 1}
-    assert found.groups[0].problems == {"wrong answer": 1}
+    assert (verdict.requests, verdict.confirmed) == (20, 19)
+    assert verdict.groups[0].answers == {"REQUEST_TIMED_OUT": 19, "NONE": 1}
+    assert verdict.groups[0].problems == {"wrong answer": 1}
 
 
 @pytest.mark.parametrize("planned", [0, 1, 2, 3])
@@ -432,9 +432,9 @@ def test_a_group_without_a_plan_and_a_plan_without_rows_fail(whole: Verdict) -> 
 
 
 def test_nothing_confirms_nothing(spark: SparkSession, judged_runs: DataFrame) -> None:
-    found = summarise(spark, judged_runs.where("run = 'nobody'"), [])
-    assert found.groups == ()
-    assert not found.ok
+    verdict = summarise(spark, judged_runs.where("run = 'nobody'"), [])
+    assert verdict.groups == ()
+    assert not verdict.ok
 
 
 def test_the_lateness_limit_is_a_parameter(whole: Verdict) -> None:

@@ -305,9 +305,9 @@ def test_a_response_that_arrived_while_the_load_was_paused_counts(monkeypatch: p
     async def main() -> Exchange:
         connection = ClientConnection()
         connection._transport = Mock()
-        asked = Exchange(correlation_id=7, request=b"", wants_answer=True, timeout_ms=timeout_ms, intended_ns=0)
+        exchange = Exchange(correlation_id=7, request=b"", wants_answer=True, timeout_ms=timeout_ms, intended_ns=0)
         monkeypatch.setattr("time.monotonic_ns", lambda: sent_ns)
-        connection.send(asked)
+        connection.send(exchange)
 
         def clock() -> int:
             look, due_ns = next(looks), sent_ns + (timeout_ms + grace_ms) * 1_000_000
@@ -317,6 +317,6 @@ def test_a_response_that_arrived_while_the_load_was_paused_counts(monkeypatch: p
 
         monkeypatch.setattr("time.monotonic_ns", clock)
         assert await connection.room(1, grace_ms)
-        return asked
+        return exchange
 
     assert run(main()).outcome == RequestOutcome.ANSWERED

@@ -61,14 +61,14 @@ def test_the_expectation_is_the_scenarios_whatever_the_broker_answers() -> None:
 
 
 def test_the_start_is_what_the_tasks_agree_on() -> None:
-    asked: list[int] = []
+    starts: list[int] = []
 
     def agree(ready_ns: int) -> int:
-        asked.append(ready_ns)
+        starts.append(ready_ns)
         return ready_ns + 50_000_000
 
     rows = results(healthy, agree=agree)
-    assert len(asked) == 1
+    assert len(starts) == 1
     assert min(row["sent_us"] for row in rows) >= 0
 
 

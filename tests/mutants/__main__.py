@@ -74,12 +74,12 @@ def main(argv: Sequence[str]) -> int:
             try:
                 started = time.monotonic()
                 suites = [SIMULATION] if options.simulation_only else [TESTS[mutant.path], SIMULATION]
-                killer = next((found for suite in suites if (found := killed_by(copy, mutant, suite))), None)
+                killer = next((test for suite in suites if (test := killed_by(copy, mutant, suite))), None)
             finally:
                 copies.put(copy)
-            told = f"killed by {killer}" if killer else f"LIVES   {mutant.verdict or '(not judged)'}"
+            verdict = f"killed by {killer}" if killer else f"LIVES   {mutant.verdict or '(not judged)'}"
             seconds = time.monotonic() - started
-            print(f"{number:3} {mutant.path}: {mutant.why}: {told} ({seconds:.0f} s)", flush=True)
+            print(f"{number:3} {mutant.path}: {mutant.why}: {verdict} ({seconds:.0f} s)", flush=True)
             return killer is not None
 
         with ThreadPoolExecutor(options.jobs) as pool:

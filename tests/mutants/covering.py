@@ -46,8 +46,8 @@ class Covering:
         """
         scope = mutant.scope
         if scope.is_deferred:
-            found = self._table.tests_of(mutant.path, range(scope.first, scope.last + 1))
-            return in_rounds(found, mutant.path)
+            tests_ = self._table.tests_of(mutant.path, range(scope.first, scope.last + 1))
+            return in_rounds(tests_, mutant.path)
         by_node: dict[str, CostOfTest] = {}
         if scope.body is not None:
             first, last = scope.body
@@ -55,8 +55,8 @@ class Covering:
         for path, lines in self.uses(mutant):
             by_node.update((test.node, test) for test in self._table.tests_of(path, lines))
         by_node.update((test.node, test) for test in self._importing(mutant.path, 2))
-        found = list(by_node.values()) or self._table.tests_of(mutant.path) or self._importing(mutant.path)
-        return in_rounds(found, mutant.path)
+        tests_ = list(by_node.values()) or self._table.tests_of(mutant.path) or self._importing(mutant.path)
+        return in_rounds(tests_, mutant.path)
 
     def _importing(self, path: str, most: int = 100) -> list[CostOfTest]:
         """Return the tests of the test files that import a file over `most` imports at most. They may look at a table

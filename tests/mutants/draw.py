@@ -68,8 +68,8 @@ def _mutant(source: Source, path: str, room: str, edit: Edit, scope: Scope) -> R
     before, after = data[first : edit.start].decode(), data[edit.end : last].decode()
     old, new = data[edit.start : edit.end].decode(), edit.new.decode()
     identity = Identity(path, scope.within, *(_stripped(before + middle + after) for middle in (old, new)))
-    told = _one_line(f"{before}[{old} -> {new}]{after}")
-    return RandomMutant(room, path, source.line(edit.start), edit, scope, identity, told)
+    description = _one_line(f"{before}[{old} -> {new}]{after}")
+    return RandomMutant(room, path, source.line(edit.start), edit, scope, identity, description)
 
 
 def _stripped(text: str) -> str:
@@ -83,10 +83,10 @@ def _one_line(text: str) -> str:
 def draw(count: int, seed: int, rooms: Sequence[str] = tuple(ROOMS), root: Path = ROOT) -> list[RandomMutant]:
     """Draw `count` mutants. A room gets a share by the square root of its size, so that a small one is judged too;
     within a room each kind of slip is as likely as another. The same seed draws the same from the same code."""
-    found = {room: candidates(room, root) for room in rooms}
+    candidates_ = {room: candidates(room, root) for room in rooms}
     drawn = []
-    for room, share in shares(count, {room: len(each) for room, each in found.items()}).items():
-        drawn += _drawn(found[room], share, random.Random(f"{seed} {room}"))
+    for room, share in shares(count, {room: len(mutants) for room, mutants in candidates_.items()}).items():
+        drawn += _drawn(candidates_[room], share, random.Random(f"{seed} {room}"))
     return drawn
 
 

@@ -22,16 +22,16 @@ class Judgement(NamedTuple):
 
 def load_judgements(path: Path = FILE) -> dict[Identity, Judgement]:
     """Read the file. Raise ValueError for an entry that has not exactly one verdict, or that stands there twice."""
-    found: dict[Identity, Judgement] = {}
+    judgements: dict[Identity, Judgement] = {}
     for entry in tomllib.loads(path.read_text(encoding="utf-8")).get("survivor", []):
         verdicts = [Judgement(name, entry[name]) for name in (EQUIVALENT, MISSING) if entry.get(name)]
         identity = Identity(entry["path"], entry["within"], entry["old"], entry["new"])
         if len(verdicts) != 1:
             raise ValueError(f"{identity} needs one of {EQUIVALENT!r} and {MISSING!r}, not {len(verdicts)}")
-        if identity in found:
+        if identity in judgements:
             raise ValueError(f"{identity} is judged twice")
-        found[identity] = verdicts[0]
-    return found
+        judgements[identity] = verdicts[0]
+    return judgements
 
 
 def unjudged_entries(identities: Iterable[Identity]) -> str:

@@ -69,8 +69,8 @@ class Source:
     def token(self, pattern: str, start: int, end: int) -> tuple[int, int] | None:
         """Return where an operator stands between two operands; None if a comment is there too."""
         gap = self.data[start:end]
-        found = re.search(pattern.encode(), gap)
-        return None if b"#" in gap or found is None else (start + found.start(), start + found.end())
+        match = re.search(pattern.encode(), gap)
+        return None if b"#" in gap or match is None else (start + match.start(), start + match.end())
 
 
 def edits(node: ast.AST, source: Source) -> Iterator[Edit]:
@@ -78,9 +78,9 @@ def edits(node: ast.AST, source: Source) -> Iterator[Edit]:
     if isinstance(node, ast.Compare):
         yield from _comparisons(node, source)
     elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-        found = source.token(r"not\b\s*", source.start(node), source.start(node.operand))
-        if found is not None:
-            yield Edit(COMPARISON, *found, b"")
+        place = source.token(r"not\b\s*", source.start(node), source.start(node.operand))
+        if place is not None:
+            yield Edit(COMPARISON, *place, b"")
     elif isinstance(node, ast.If | ast.While | ast.IfExp):
         yield from _branches(node.test, isinstance(node, ast.While), source)
     elif isinstance(node, ast.Constant):
@@ -92,30 +92,30 @@ def edits(node: ast.AST, source: Source) -> Iterator[Edit]:
     elif isinstance(node, ast.BinOp) and type(node.op) in SIGNS:
         if not _is_text(node.left) and not _is_text(node.right):
             pattern, new = SIGNS[type(node.op)]
-            found = source.token(pattern, source.end(node.left), source.start(node.right))
-            if found is not None:
-                yield Edit(SIGN, *found, new.encode())
+            place = source.token(pattern, source.end(node.left), source.start(node.right))
+            if place is not None:
+                yield Edit(SIGN, *place, new.encode())
     elif isinstance(node, ast.AugAssign) and type(node.op) in SIGNS and not _is_text(node.value):
         pattern, new = SIGNS[type(node.op)]
-        found = source.token(pattern, source.end(node.target), source.start(node.value))
-        if found is not None:
-            yield Edit(SIGN, *found, new.encode())
+        place = source.token(pattern, source.end(node.target), source.start(node.value))
+        if place is not None:
+            yield Edit(SIGN, *place, new.encode())
 
 
 def _comparisons(node: ast.Compare, source: Source) -> Iterator[Edit]:
     operands = [node.left, *node.comparators]
     for left, op, right in zip(operands, node.ops, operands[1:], strict=False):
         pattern, flipped = FLIPPED[type(op)]
-        found = source.token(pattern, source.end(left), source.start(right))
-        if found is None:
+        place = source.token(pattern, source.end(left), source.start(right))
+        if place is None:
             continue
-        yield Edit(COMPARISON, *found, flipped.encode())
+        yield Edit(COMPARISON, *place, flipped.encode())
         if pattern in MOVED:
-            yield Edit(BOUNDARY, *found, MOVED[pattern].encode())
+            yield Edit(BOUNDARY, *place, MOVED[pattern].encode())
 
 
 def _branches(test: ast.expr, is_loop: bool, source: Source) -> Iterator[Edit]:
-    has_name = any(isinstance(each, ast.NamedExpr) for each in ast.walk(test))
+    has_name = any(isinstance(node_, ast.NamedExpr) for node_ in ast.walk(test))
     if has_name or isinstance(test, ast.Constant):
         return
     for forced in (b"False",) if is_loop else (b"False", b"True"):
@@ -138,11 +138,11 @@ def _logic(node: ast.BoolOp, source: Source) -> Iterator[Edit]:
     text, at = b"", source.start(node.values[0])
     start = at
     for left, right in zip(node.values, node.values[1:], strict=False):
-        found = source.token(rf"\b{old}\b", source.end(left), source.start(right))
-        if found is None:
+        place = source.token(rf"\b{old}\b", source.end(left), source.start(right))
+        if place is None:
             return
-        text += source.data[at : found[0]] + new
-        at = found[1]
+        text += source.data[at : place[0]] + new
+        at = place[1]
     end = source.end(node.values[-1])
     yield Edit(LOGIC, start, end, text + source.data[at:end])
 

@@ -109,8 +109,8 @@ def _other_statement(node: ast.stmt, scope: Scope) -> Iterator[Place]:
 
 
 def _function(node: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scope) -> Iterator[Place]:
-    decorators = [each for each in node.decorator_list if not _called(each) & NOT_MUTATED_CALLS]
-    if node.name in NOT_MUTATED_METHODS or any("overload" in _names(each) for each in node.decorator_list):
+    decorators = [decorator for decorator in node.decorator_list if not _called(decorator) & NOT_MUTATED_CALLS]
+    if node.name in NOT_MUTATED_METHODS or any("overload" in _names(decorator) for decorator in node.decorator_list):
         return
     header = replace(
         scope,
@@ -130,8 +130,8 @@ def _assigned(targets: list[ast.expr], value: ast.expr, scope: Scope) -> Iterato
         return
     if not scope.is_deferred:
         scope = replace(scope, names=tuple(sorted(names)))
-    for each in [*targets, value]:
-        yield from _expression(each, scope)
+    for expression in [*targets, value]:
+        yield from _expression(expression, scope)
 
 
 def _expression(node: ast.AST, scope: Scope) -> Iterator[Place]:
@@ -164,5 +164,5 @@ def _called(node: ast.AST) -> set[str]:
 
 def _names(node: ast.AST) -> set[str]:
     """All names and attributes within an expression."""
-    found = {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
-    return found | {each.attr for each in ast.walk(node) if isinstance(each, ast.Attribute)}
+    names = {name.id for name in ast.walk(node) if isinstance(name, ast.Name)}
+    return names | {attribute.attr for attribute in ast.walk(node) if isinstance(attribute, ast.Attribute)}

@@ -124,11 +124,13 @@ def run(plan: Plan, results_file: Path | None = None) -> int:
             print(f"interrupted: {len(results)} of {len(drawn)} mutants were tried", flush=True)
         else:
             confirm(copies, results, met, plan, pool)
-    results.sort(key=lambda each: (list(plan.rooms).index(each.mutant.room), each.mutant.path, each.mutant.line))
+    results.sort(
+        key=lambda result: (list(plan.rooms).index(result.mutant.room), result.mutant.path, result.mutant.line)
+    )
     print_summary(results)
     if results_file is not None:
-        told = {"seed": plan.seed, "share": share(results), "mutants": [as_json(each) for each in results]}
-        results_file.write_text(json.dumps(told, indent=1))
+        document = {"seed": plan.seed, "share": share(results), "mutants": [as_json(result) for result in results]}
+        results_file.write_text(json.dumps(document, indent=1))
     return int(share(results) < GOAL)
 
 
@@ -198,7 +200,7 @@ def confirm(
     while failed := _failing(copies, results, met) - barred:
         barred |= failed
         print(f"fail without a mutant too, so not used: {', '.join(sorted(failed))}", flush=True)
-        again = [at for at, each in enumerate(results) if each.outcome.killer in barred]
+        again = [at for at, result in enumerate(results) if result.outcome.killer in barred]
         mutants = [results[at].mutant for at in again]
         retry = partial(tried, copies, plan=plan, barred=barred)
         tried_again = pool.map(retry, mutants, [met[mutant] for mutant in mutants])
@@ -209,9 +211,9 @@ def confirm(
 
 def _failing(copies: Copies, results: Sequence[Result], met: dict[RandomMutant, list[CostOfTest]]) -> frozenset[str]:
     """Return the killing tests that fail on the code as it is."""
-    killers = {each.outcome.killer for each in results}
+    killers = {result.outcome.killer for result in results}
     costs: dict[str, CostOfTest] = {}  # by killer; one test stands for a file that could not be collected
-    for test in (test for each in results for test in met[each.mutant]):
+    for test in (test for result in results for test in met[result.mutant]):
         costs.update({killer: test for killer in (test.node, test.file) if killer in killers})
     failed: set[str] = set()
     while left := [test for killer, test in sorted(costs.items()) if killer not in failed]:
@@ -224,25 +226,25 @@ def _failing(copies: Copies, results: Sequence[Result], met: dict[RandomMutant, 
 
 def share(results: Sequence[Result]) -> float:
     """Return the share killed of the mutants that are not judged equivalent."""
-    judged = [each for each in results if not each.is_equivalent]
-    return sum(not each.lives for each in judged) / len(judged) if judged else 1.0
+    judged = [result for result in results if not result.is_equivalent]
+    return sum(not result.lives for result in judged) / len(judged) if judged else 1.0
 
 
 def print_summary(results: Sequence[Result]) -> None:
     """Print the survivors and the share killed, by room and in total."""
-    survivors = [each for each in results if each.lives]
+    survivors = [result for result in results if result.lives]
     print(f"\n{len(survivors)} survivors:" if survivors else "\nno survivors")
-    for each in survivors:
-        print(f"  {each.line()}")
-    unjudged = [each.mutant.identity for each in survivors if each.judgement is None]
+    for survivor in survivors:
+        print(f"  {survivor.line()}")
+    unjudged = [survivor.mutant.identity for survivor in survivors if survivor.judgement is None]
     if unjudged:
         print(f"\nto judge in tests/mutants/survivors.toml:\n{unjudged_entries(unjudged)}")
-    drawn = Counter(each.mutant.room for each in results)
+    drawn = Counter(result.mutant.room for result in results)
     print("\nthe share is that of the mutants not judged equivalent")
     print(f"{'room':12} {'drawn':>6} {'killed':>7} {'equivalent':>11} {'live':>5} {'share':>8}")
     for room in [*drawn, "all"]:
-        of_room = [each for each in results if room in (each.mutant.room, "all")]
-        equivalent, lives = sum(each.is_equivalent for each in of_room), sum(each.lives for each in of_room)
+        of_room = [result for result in results if room in (result.mutant.room, "all")]
+        equivalent, lives = sum(result.is_equivalent for result in of_room), sum(result.lives for result in of_room)
         counts = f"{len(of_room):6} {len(of_room) - lives:7} {equivalent:11} {lives - equivalent:5}"
         print(f"{room:12} {counts} {share(of_room):8.1%}")
 

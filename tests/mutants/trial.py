@@ -62,8 +62,8 @@ def run_tests(copy: Path, nodes: Sequence[str], cpu_s: float, scratch: Path) -> 
 
 
 def _environment(copy: Path, scratch: Path, cpu_s: int) -> dict[str, str]:
-    found = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    return found | {
+    variables = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return variables | {
         "PYTHONPATH": os.pathsep.join([str(copy), str(copy / "tests"), str(copy / "load")]),
         "HYPOTHESIS_PROFILE": "random-mutants",
         "FAKEBROKER_SEEDS": "60",
@@ -107,10 +107,10 @@ def _end_session(process: subprocess.Popen[bytes]) -> None:
 
 def _outcome(status: int, stands_still: bool, scratch: Path, files: Sequence[str], output: str) -> Outcome:
     told_file = scratch.with_name(f"{scratch.name}.told")
-    told = told_file.read_text().splitlines() if told_file.exists() else []
+    lines = told_file.read_text().splitlines() if told_file.exists() else []
     told_file.unlink(missing_ok=True)
-    begun = [line.removeprefix("run ") for line in told if line.startswith("run ")]
-    failed = [line.removeprefix("failed ") for line in told if line.startswith("failed ")]
+    begun = [line.removeprefix("run ") for line in lines if line.startswith("run ")]
+    failed = [line.removeprefix("failed ") for line in lines if line.startswith("failed ")]
     running = begun[-1] if begun else files[0]
     if failed:
         how = "memory" if "MemoryError" in output else "test"

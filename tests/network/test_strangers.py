@@ -22,8 +22,8 @@ from fakebroker.network.strangers import in_place_of_header, in_place_of_http, i
     ],
 )
 def test_other_protocols_in_place_of_a_length(first: bytes, word: str) -> None:
-    told = in_place_of_length(int.from_bytes(first[:4], "big"))
-    assert told.startswith((f" It begins as {word}", f" It begins as the {word} protocol"))
+    explanation = in_place_of_length(int.from_bytes(first[:4], "big"))
+    assert explanation.startswith((f" It begins as {word}", f" It begins as the {word} protocol"))
 
 
 @pytest.mark.parametrize("length", [0, 1, 104_857_601, 2**31 - 1, int.from_bytes(b"abcd", "big")])

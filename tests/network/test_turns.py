@@ -49,11 +49,11 @@ def new_cluster(
 
 def ids(frames: bytes) -> list[int]:
     """Return the correlation ids of responses in a row."""
-    found, start = [], 0
+    ids_, start = [], 0
     while start < len(frames):
-        found.append(int.from_bytes(frames[start + 4 : start + 8], "big"))
+        ids_.append(int.from_bytes(frames[start + 4 : start + 8], "big"))
         start += 4 + int.from_bytes(frames[start : start + 4], "big")
-    return found
+    return ids_
 
 
 def sent(cluster: Cluster, connection: Connection) -> list[int]:

@@ -281,10 +281,10 @@ def writes_marks(lie: Callable[[Mark], Mark | None]) -> Callable[[pytest.MonkeyP
     honest = markers.append_mark
 
     def append_mark(partition: Partition, mark: Mark, *rest: Any) -> LogAppendInfo:
-        told = lie(mark) if partition.topic_partition.topic == TOPIC else mark
-        if told is None:
+        marker = lie(mark) if partition.topic_partition.topic == TOPIC else mark
+        if marker is None:
             return as_if(partition, partition.leader_log.log_end_offset)
-        return honest(partition, told, *rest)
+        return honest(partition, marker, *rest)
 
     return lambda patches: patches.setattr(markers, "append_mark", append_mark)
 

@@ -126,10 +126,10 @@ def tells_less_than_is_committed(one_in: int) -> Callable[[pytest.MonkeyPatch], 
     honest, count = offsets._fetched, [0]
 
     def fetched(partition: int, value: Any) -> Any:
-        found = honest(partition, value)
+        state = honest(partition, value)
         count[0] += 1
         is_lie = count[0] % one_in == 0 and value.offset > 0
-        return found._replace(offset=value.offset - 1) if is_lie else found
+        return state._replace(offset=value.offset - 1) if is_lie else state
 
     return lambda patches: patches.setattr(offsets, "_fetched", fetched)
 
@@ -145,6 +145,6 @@ def says_that_its_leader_is_not_in_sync(patches: pytest.MonkeyPatch) -> None:
     honest = MetadataCache.isr_ids
 
     def isr_ids(self: MetadataCache, partition: Partition) -> tuple[int, ...]:
-        return tuple(each for each in honest(self, partition) if each != partition.leader_id)
+        return tuple(isr_id for isr_id in honest(self, partition) if isr_id != partition.leader_id)
 
     patches.setattr(MetadataCache, "isr_ids", isr_ids)

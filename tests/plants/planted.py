@@ -72,8 +72,8 @@ class Lie(NamedTuple):
 
 def scenario(name: str, lie: Lie) -> LoadScenario:
     if lie.per_transaction:
-        each = lie.each * CONNECTIONS // PARTITIONS
-        source = RequestGroup(SOURCE, SOURCE, -1, ANSWERED, False, None, PARTITIONS, PARTITIONS, each)
+        requests_each = lie.each * CONNECTIONS // PARTITIONS
+        source = RequestGroup(SOURCE, SOURCE, -1, ANSWERED, False, None, PARTITIONS, PARTITIONS, requests_each)
         transform = replace(
             source,
             name="g",

@@ -262,12 +262,12 @@ def judged(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, reques
             play(out, f"{name}/{seed}", LIES[name], seed)
     add_copies_without_journal(out)
     _, verdict = judge_folder(spark, out, LATENESS_MS)
-    found = Judged(verdict, {})
+    judged_ = Judged(verdict, {})
     for row in spark.read.parquet(str(out / MISMATCH_PARQUET)).groupBy("run", "kind", "problem").count().collect():
-        found.problems.setdefault(row["run"], {})[row["problem"]] = row["count"]
+        judged_.problems.setdefault(row["run"], {})[row["problem"]] = row["count"]
         assert row["problem"] in KINDS[row["kind"]], row
     assert not json.loads((out / "verdict.json").read_text())["ok"]
-    return found
+    return judged_
 
 
 @pytest.mark.parametrize("ways", [3, 2])
@@ -276,7 +276,7 @@ def test_a_lie(judged: Judged, name: str, ways: int) -> None:
     lie = LIES[name]
     for seed in range(SEEDS):
         run = run_name(name, seed, ways)
-        found = judged.problems.get(run, {})
+        problems = judged.problems.get(run, {})
         (group,) = (group for group in judged.verdict.groups if (group.run, group.group) == (run, "g"))
         if lie.amiss is not None:
             # Responses alone show nothing if the load itself stood still for as long as the times differ. The journal
@@ -285,13 +285,13 @@ def test_a_lie(judged: Judged, name: str, ways: int) -> None:
                 assert not group.ok
                 assert any(lie.amiss in said for said in group.amiss), group.amiss
         elif (problem := lie.problem if ways >= lie.ways else lie.alone) is None:
-            assert found == {}
+            assert problems == {}
             assert group.ok
             assert group.confirmed == CONNECTIONS * lie.each * RECORDS[lie.is_wide]
         else:
-            assert found.get(problem), (run, found)
+            assert problems.get(problem), (run, problems)
             reasons = {reason.problem: reason for reason in judged.verdict.reasons if reason.run == run}
-            assert reasons[problem].rows == found[problem]
+            assert reasons[problem].rows == problems[problem]
             assert reasons[problem].example["says"]
 
 

@@ -10,19 +10,19 @@ def keys(of: HashMap[int, str]) -> list[int]:
 
 
 def test_what_is_put_is_the_last_of_its_bucket() -> None:
-    found: HashMap[int, str] = HashMap(int)
+    table: HashMap[int, str] = HashMap(int)
     for key in (19, 3, 1):
-        found.put(key, str(key))
-    assert keys(found) == [1, 19, 3]
-    found.remove(19)
-    assert (keys(found), found.get(19), len(found)) == ([1, 3], None, 2)
+        table.put(key, str(key))
+    assert keys(table) == [1, 19, 3]
+    table.remove(19)
+    assert (keys(table), table.get(19), len(table)) == ([1, 3], None, 2)
 
 
 def test_what_is_computed_is_the_first_of_its_bucket() -> None:
-    found: HashMap[int, str] = HashMap(int)
+    table: HashMap[int, str] = HashMap(int)
     for key in (19, 3, 19):
-        assert found.compute_if_absent(key, lambda: "new") == "new"
-    assert keys(found) == [3, 19]
+        assert table.compute_if_absent(key, lambda: "new") == "new"
+    assert keys(table) == [3, 19]
 
 
 def test_a_table_grows_with_the_thirteenth_that_is_put_and_the_fourteenth_that_is_computed() -> None:
@@ -48,9 +48,9 @@ def test_its_first_table_is_what_was_asked_for() -> None:
 
 
 def test_it_is_true_unless_it_is_empty() -> None:
-    found: HashMap[int, str] = HashMap(int)
-    assert not found
-    found.put(1, "")
-    assert found
-    found.clear()
-    assert not found
+    table: HashMap[int, str] = HashMap(int)
+    assert not table
+    table.put(1, "")
+    assert table
+    table.clear()
+    assert not table

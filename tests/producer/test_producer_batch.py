@@ -24,11 +24,11 @@ Told = list[tuple[RecordMetadata | None, ProducerError | None]]
 
 def batch(records: int = 1, limit: int = 500) -> tuple[ProducerBatch, Told]:
     made = ProducerBatch(PARTITION, RecordBatchBuilder(limit), CREATED_MS)
-    told: Told = []
+    outcomes: Told = []
     for at in range(records):
-        callback = lambda metadata, error: told.append((metadata, error))  # noqa: E731
+        callback = lambda metadata, error: outcomes.append((metadata, error))  # noqa: E731
         assert made.try_append(at, b"key", b"value", (), callback, CREATED_MS + at)
-    return made, told
+    return made, outcomes
 
 
 def expires(made: ProducerBatch, after_ms: int, is_full: bool) -> bool:
@@ -98,25 +98,25 @@ def test_since_kip_91_it_expires_at_its_millisecond_whatever_happened() -> None:
 
 
 def test_every_record_hears_its_offset() -> None:
-    made, told = batch(3)
+    made, outcomes = batch(3)
     assert made.complete(40)
-    assert [metadata for metadata, _ in told] == [RecordMetadata(PARTITION, offset) for offset in (40, 41, 42)]
+    assert [metadata for metadata, _ in outcomes] == [RecordMetadata(PARTITION, offset) for offset in (40, 41, 42)]
     assert made.final_state is FinalState.SUCCEEDED
 
 
 def test_an_unknown_offset_is_unknown_for_all() -> None:
-    made, told = batch(2)
+    made, outcomes = batch(2)
     made.complete(-1)
-    assert told == [(RecordMetadata(PARTITION, -1), None)] * 2
+    assert outcomes == [(RecordMetadata(PARTITION, -1), None)] * 2
 
 
 def test_it_ends_once() -> None:
-    made, told = batch(2)
+    made, outcomes = batch(2)
     error = ProducerClosedError("gone")
     made.abort(error)
     assert not made.complete(40), "the answer comes too late"
     assert not made.complete_exceptionally(lambda at: ProducerTimeoutError("late"))
-    assert told == [(None, error)] * 2
+    assert outcomes == [(None, error)] * 2
     with pytest.raises(AssertionError):
         made.abort(error)
 
@@ -143,7 +143,7 @@ def test_after_the_leader_changed_a_retry_need_not_wait() -> None:
 
 @pytest.mark.parametrize("closes_last", [True, False])
 def test_a_split_keeps_records_callbacks_age_and_sequences(closes_last: bool) -> None:
-    made, told = batch(5)
+    made, outcomes = batch(5)
     made._builder.set_producer_state(9, 1, 100, False)
     records = decode_records(made.records())
     pieces = made.split(61 + 2 * 15, closes_last)
@@ -153,10 +153,10 @@ def test_a_split_keeps_records_callbacks_age_and_sequences(closes_last: bool) ->
     ]
     assert [piece.base_sequence for piece in pieces] == [100, 102, 104]
     assert all(piece.created_ms == CREATED_MS and piece.is_split_batch for piece in pieces)
-    assert told == [], "a callback was called"
+    assert outcomes == [], "a callback was called"
     for at, piece in enumerate(pieces):
         piece.complete(10 * at)
-    assert [metadata.offset for metadata, _ in told if metadata is not None] == [0, 1, 10, 11, 20]
+    assert [metadata.offset for metadata, _ in outcomes if metadata is not None] == [0, 1, 10, 11, 20]
 
 
 def test_pieces_may_grow_in_2_0_only() -> None:

@@ -48,9 +48,9 @@ def test_errors_mean_what_they_mean_to_the_release(generation: str) -> None:
 def test_states_follow_those_that_they_follow_in_the_release(
     generation: str, sources: Mapping[State, frozenset[State]]
 ) -> None:
-    told = {}
+    sources_of = {}
     for line in (GOLDEN / f"states-{generation}.jsonl").read_text().splitlines():
         one = json.loads(line)
-        told[State[one["state"]]] = {State[source] for source in one["sources"]}
-    assert {state: sources[state] & told.keys() for state in told} == told
-    assert sources.keys() == told.keys()
+        sources_of[State[one["state"]]] = {State[source] for source in one["sources"]}
+    assert {state: sources[state] & sources_of.keys() for state in sources_of} == sources_of
+    assert sources.keys() == sources_of.keys()

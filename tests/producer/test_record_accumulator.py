@@ -239,7 +239,7 @@ def test_records_of_a_partition_leave_in_their_order(generation: str, sent: list
 def test_every_record_is_reported_once_and_none_expires_early(generation: str, seed: int) -> None:
     played = sequence(generation, seed)
     player = AccumulatorPlayer(generation, played["config"])
-    told: Counter[int] = Counter()
+    reports: Counter[int] = Counter()
     memory = played["config"]["buffer_memory"]
     appends = [command["record"] for command in played["commands"] if command["do"] == "append"]
     now_ms = 0
@@ -248,8 +248,8 @@ def test_every_record_is_reported_once_and_none_expires_early(generation: str, s
         now_ms += command.get("ms", 0)
         answer = player.play(command)
         assert 0 <= answer["memory"][1] <= answer["memory"][0] <= memory
-        told.update(event["record"] for event in answer["events"] if "record" in event)
-        told.update(event["append"] for event in answer["events"] if "refused" in event)
+        reports.update(event["record"] for event in answer["events"] if "record" in event)
+        reports.update(event["append"] for event in answer["events"] if "refused" in event)
         if command["do"] == "expire":
             is_old = generation == "2.0"
             least = played["config"]["request_timeout_ms"] + 1 if is_old else played["config"]["delivery_timeout_ms"]
@@ -259,6 +259,6 @@ def test_every_record_is_reported_once_and_none_expires_early(generation: str, s
         batch.is_inflight = False
         batch.complete_exceptionally(lambda at: ProducerClosedError("the end"))
         player.accumulator.complete_batch(batch)
-    told.update(event["record"] for event in player._events)
-    assert told == Counter(appends)
+    reports.update(event["record"] for event in player._events)
+    assert reports == Counter(appends)
     assert START_MS + now_ms == player._now_ms

@@ -53,11 +53,11 @@ def test_what_is_sent_is_in_the_log_once_and_in_order(
             assert all(future.done() for future in futures)
             return [await future for future in futures]
 
-    told = run(work())
+    metadata_list = run(work())
     wait_until(lambda: len(read_values(kafka, "t")) >= len(values), "the last record's arrival")
     assert read_values(kafka, "t") == values
     offsets = [-1] * len(values) if settings.get("acks") == 0 else list(range(len(values)))
-    assert told == [RecordMetadata(TopicPartition("t", 0), offset) for offset in offsets]
+    assert metadata_list == [RecordMetadata(TopicPartition("t", 0), offset) for offset in offsets]
 
 
 def consumed(kafka: FakeCluster, count: int) -> dict[tuple[int | None, int | None], bytes | None]:
@@ -67,11 +67,11 @@ def consumed(kafka: FakeCluster, count: int) -> dict[tuple[int | None, int | Non
     consumer.assign([Place("t", at, 0) for at in range(3)])
     messages = consumer.consume(count, LIMIT_S)
     assert all(message.headers() == [("h", b"x")] for message in messages)
-    found = {(message.partition(), message.offset()): message.value() for message in messages}
-    assert len(found) == count
+    value_at = {(message.partition(), message.offset()): message.value() for message in messages}
+    assert len(value_at) == count
     assert not consumer.consume(1, 0.1)
     consumer.close()
-    return found
+    return value_at
 
 
 @pytest.mark.parametrize("generation", GENERATIONS)
@@ -90,11 +90,11 @@ def test_keys_and_compression(kafka: FakeCluster, generation: str, codec: str) -
             await sender.flush()
             return [await future for future in futures]
 
-    told = run(work())
-    expected = {(metadata.partition.partition, metadata.offset): b"%d" % i for i, metadata in enumerate(told)}
+    metadata_list = run(work())
+    expected = {(metadata.partition.partition, metadata.offset): b"%d" % i for i, metadata in enumerate(metadata_list)}
     assert consumed(kafka, 100) == expected
     for key in range(7):
-        assert len({told[i].partition for i in range(1, 100, 2) if i % 7 == key}) == 1
+        assert len({metadata_list[i].partition for i in range(1, 100, 2) if i % 7 == key}) == 1
 
 
 def test_a_broker_that_cannot_be_reached_ends_the_wait_for_metadata() -> None:
@@ -115,14 +115,14 @@ def test_a_cancelled_send_withdraws_its_record(kafka: FakeCluster) -> None:
         waiting.cancel()
         with pytest.raises(asyncio.CancelledError):
             await waiting
-        told = await (await sender.send("t", b"kept"))
-        future = await sender.send("t", b"nobody asks", partition=told.partition.partition)
+        metadata = await (await sender.send("t", b"kept"))
+        future = await sender.send("t", b"nobody asks", partition=metadata.partition.partition)
         future.cancel()
         await sender.close()
         await sender.close()
         with pytest.raises(ProducerClosedError):
             await sender.send("t", b"late")
-        values = [value for at in range(told.partition.partition + 1) for value in read_values(kafka, "t", at)]
+        values = [value for at in range(metadata.partition.partition + 1) for value in read_values(kafka, "t", at)]
         assert values == [b"kept", b"nobody asks"]
 
     run(work())

@@ -112,8 +112,8 @@ def test_a_commit_without_its_caller_still_commits() -> None:
 
 def test_an_error_of_the_machine_fails_all_blocked_callers(monkeypatch: pytest.MonkeyPatch) -> None:
     async def work(kafka: FakeCluster) -> None:
-        told: list[dict[str, Any]] = []
-        asyncio.get_running_loop().set_exception_handler(lambda _, context: told.append(context))
+        contexts: list[dict[str, Any]] = []
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: contexts.append(context))
         sender = AsyncProducer(settings(kafka) | LINGERING)
         await sender.start()
         future = await sender.send("t", b"x", partition=0)
@@ -126,7 +126,7 @@ def test_an_error_of_the_machine_fails_all_blocked_callers(monkeypatch: pytest.M
         with pytest.raises(IllegalProducerStateError, match="has failed"):
             await sender.send("t", b"y")
         await sender.close()  # nothing is left to end
-        assert [type(context["exception"]) for context in told] == [ZeroDivisionError]
+        assert [type(context["exception"]) for context in contexts] == [ZeroDivisionError]
 
     def broken(*_: object) -> None:
         raise ZeroDivisionError("a mistake")

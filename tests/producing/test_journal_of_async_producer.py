@@ -38,13 +38,13 @@ def journals(kafka: FakeCluster) -> list[ProducerEvent]:
 def test_one_time_line_shows_both_ends(by_wall_clock: bool) -> None:
     with FakeCluster(brokers=1) as kafka:
         kafka.create_topic("orders", partitions=1)
-        told = journals(kafka)
+        events = journals(kafka)
         heard = list(kafka.journal)
     if by_wall_clock:
-        told = [event._replace(mono_ms=event.mono_ms + OTHER_MACHINE_MS) for event in told]
+        events = [event._replace(mono_ms=event.mono_ms + OTHER_MACHINE_MS) for event in events]
         with pytest.raises(ValueError, match="different clocks"):
-            Timelines(told, heard)
-    timelines = Timelines(told, heard, by_wall_clock)
+            Timelines(events, heard)
+    timelines = Timelines(events, heard, by_wall_clock)
     # Whole milliseconds of two clocks that are rounded down apart may differ by one.
     assert all(abs(shift_ms) <= 1 for shift_ms in timelines.shifts.values())
     steps = [(step.where, step.text.split(":")[0].split(" v")[0]) for step in timelines.of_key("k")]

@@ -173,7 +173,9 @@ def play_transactions(version: int, steps: list[tuple[str, int]]) -> None:
         transactions.check()
     for place in world.places:
         log = world.simulation.partition(*place).leader_log
-        assert log.last_stable_offset == log.log_end_offset or any(each.is_busy for each in transactions.producers)
+        assert log.last_stable_offset == log.log_end_offset or any(
+            producer.is_busy for producer in transactions.producers
+        )
     world.finish()
 
     assert not any(producer.is_fenced for producer in transactions.producers)

@@ -65,9 +65,9 @@ class FetchSessionMachine(RuleBasedStateMachine):
 
     @rule(topic=st.sampled_from(TOPICS), partition=st.integers(0, PARTITIONS - 1), offset=st.sampled_from([1, 2, 4]))
     def delete_records(self, topic: str, partition: int, offset: int) -> None:
-        found = self.simulation.cluster.metadata.find_partition(topic, partition)
-        assert found is not None
-        found.delete_records_before(offset)
+        metadata = self.simulation.cluster.metadata.find_partition(topic, partition)
+        assert metadata is not None
+        metadata.delete_records_before(offset)
         self._fetch_what_is_new({}, [])
 
     @rule(is_frozen=st.booleans())
@@ -118,9 +118,9 @@ class FetchSessionMachine(RuleBasedStateMachine):
         """Read from the end of the known records wherever there are more."""
         ends = {}
         for topic, index in self.wanted:
-            found = self.simulation.cluster.metadata.find_partition(topic, index)
-            if found is not None:
-                ends[topic, index] = found.high_watermark
+            metadata = self.simulation.cluster.metadata.find_partition(topic, index)
+            if metadata is not None:
+                ends[topic, index] = metadata.high_watermark
         self._fetch_what_is_new(ends, [])
 
     def _fetch_what_is_new(self, named: dict[Place, int], forgotten: list[Place]) -> None:
@@ -159,14 +159,14 @@ class FetchSessionMachine(RuleBasedStateMachine):
     def each_partition_has_a_turn(self) -> None:
         """Read one batch at a time: of n partitions with records n responses have each once, in any order."""
         self._begin_session(dict.fromkeys(ALL, 0))
-        readable = [place for place, told in self.known.items() if told.records]
+        readable = [place for place, answer_ in self.known.items() if answer_.records]
         served = []
         for _ in readable:
             answer = self._fetch(self.session_id, self.epoch, {}, [], max_bytes=1)
             self.epoch += 1
-            told = self._read(answer)
-            served += [place for place, each in told.items() if each.records]
-            self.known |= told
+            answers = self._read(answer)
+            served += [place for place, answer_ in answers.items() if answer_.records]
+            self.known |= answers
         assert sorted(served) == sorted(readable)
 
     @invariant()
@@ -206,29 +206,29 @@ class FetchSessionMachine(RuleBasedStateMachine):
         return {"topic": name, "topic_id": by_name.get(name, NOBODYS_ID)}
 
     def _read(self, answer: Any) -> dict[Place, Told]:
-        found: dict[Place, Told] = {}
+        answers: dict[Place, Told] = {}
         for topic in answer.responses:
             name = topic.topic if self.version < 13 else self.ids.get(topic.topic_id, "nobody")
             for p in topic.partitions:
-                told = Told(int(p.error_code), p.high_watermark, p.log_start_offset, bytes(p.records or b""))
-                assert found.setdefault((name, p.partition_index), told) is told, "told twice"
-        return found
+                partition_ = Told(int(p.error_code), p.high_watermark, p.log_start_offset, bytes(p.records or b""))
+                assert answers.setdefault((name, p.partition_index), partition_) is partition_, "told twice"
+        return answers
 
     def _check(self, answer: Any, is_full: bool) -> None:
-        told = self._read(answer)
+        answers = self._read(answer)
         expected = self._read(self._fetch(0, -1, self.wanted, []))
         assert set(expected) == set(self.wanted)
-        assert told.keys() <= expected.keys()
+        assert answers.keys() <= expected.keys()
         if is_full:
-            assert told.keys() == expected.keys()
+            assert answers.keys() == expected.keys()
         for place, now in expected.items():
-            if place in told:
-                assert told[place] == now
+            if place in answers:
+                assert answers[place] == now
             else:
                 before = self.known[place]
                 assert (now.error, now.records) == (0, b""), "what is to be read, and errors, are always told"
                 assert now[:3] == before[:3]
-        self.known |= told
+        self.known |= answers
 
 
 FetchSessionMachine.TestCase.settings = settings(stateful_step_count=30)

@@ -115,7 +115,9 @@ class World:
     def move(self) -> None:
         partition = self.random.randrange(PARTITIONS)
         inside = [
-            each for each in self.simulation.partition("t", partition).isr_ids if each in self.simulation.listening
+            node_id
+            for node_id in self.simulation.partition("t", partition).isr_ids
+            if node_id in self.simulation.listening
         ]
         if inside:
             self.simulation.move_leader(self.random.choice(inside), "t", partition)

@@ -15,13 +15,13 @@ _PRODUCE = 0
 
 @given(st.sampled_from(["2.0", "4.3"]), st.integers(0, 2**32))
 def test_every_request_ends_once_and_none_before_its_time(generation: str, seed: int) -> None:
-    asked = network_sequence(generation, seed)
-    limit_ms = asked["config"]["request_timeout_ms"]
+    sequence = network_sequence(generation, seed)
+    limit_ms = sequence["config"]["request_timeout_ms"]
     now_ms = 0
     sent: set[int] = set()
     sent_ms: dict[str, list[int]] = defaultdict(list)  # of each connection
     ended: Counter[int] = Counter()
-    for command, answer in zip(asked["commands"], play(asked), strict=True):
+    for command, answer in zip(sequence["commands"], play(sequence), strict=True):
         for event in answer["events"]:
             if "send" in event:
                 sent_ms[event["send"]].append(now_ms)
@@ -30,12 +30,12 @@ def test_every_request_ends_once_and_none_before_its_time(generation: str, seed:
                 sent.add(event["correlation"])
         if command["do"] == "tick" or (command["do"] == "poll" and answer["told"][-1] >= 0):
             now_ms += command["ms"]
-        for told in answer["told"]:
-            if isinstance(told, dict) and told["api"] == _PRODUCE:
-                ended[told["correlation"]] += 1
-                assert told["mismatch"] != (told["correlation"] in sent)
-                if told["timed_out"]:
-                    assert now_ms - min(sent_ms[told["node"]]) > limit_ms
+        for outcome in answer["told"]:
+            if isinstance(outcome, dict) and outcome["api"] == _PRODUCE:
+                ended[outcome["correlation"]] += 1
+                assert outcome["mismatch"] != (outcome["correlation"] in sent)
+                if outcome["timed_out"]:
+                    assert now_ms - min(sent_ms[outcome["node"]]) > limit_ms
         for event in answer["events"]:
             if "close" in event:
                 sent_ms[event["close"]].clear()

@@ -59,8 +59,8 @@ def test_the_order_is_drawn_from_the_seed() -> None:
     values = [b"%d" % number for number in range(10)]
     drawn = {seed: offsets(new(seed), values) for seed in range(SEEDS)}
 
-    assert all(sorted(each) == list(range(10)) for each in drawn.values())
-    assert len({tuple(each) for each in drawn.values()}) > SEEDS / 2
+    assert all(sorted(order) == list(range(10)) for order in drawn.values())
+    assert len({tuple(order) for order in drawn.values()}) > SEEDS / 2
     assert drawn == {seed: offsets(new(seed), values) for seed in range(SEEDS)}
 
 
@@ -90,8 +90,8 @@ def test_timeouts_of_one_millisecond_come_in_any_order_and_no_other_ones() -> No
 
     assert expired(0, "first-come") == [1, 2, 3, 4, 5, 6, 7, 8]
     drawn = [expired(seed) for seed in range(SEEDS)]
-    assert all(sorted(each[:6]) == [1, 2, 3, 4, 5, 6] and sorted(each[6:]) == [7, 8] for each in drawn)
-    assert len({tuple(each) for each in drawn}) > SEEDS / 2
+    assert all(sorted(order[:6]) == [1, 2, 3, 4, 5, 6] and sorted(order[6:]) == [7, 8] for order in drawn)
+    assert len({tuple(order) for order in drawn}) > SEEDS / 2
 
 
 def test_answers_on_different_connections_come_in_any_order() -> None:
@@ -104,8 +104,8 @@ def test_answers_on_different_connections_come_in_any_order() -> None:
         return [client for _, client, _ in simulation.arrivals]
 
     drawn = [answered(seed) for seed in range(SEEDS)]
-    assert all(sorted(each) == [1, 2, 3, 4, 5, 6] for each in drawn)
-    assert len({tuple(each) for each in drawn}) > SEEDS / 2
+    assert all(sorted(order) == [1, 2, 3, 4, 5, 6] for order in drawn)
+    assert len({tuple(order) for order in drawn}) > SEEDS / 2
 
 
 # A client with a bug: it takes it that what was sent first is stored first, on whatever connection it was.
@@ -150,9 +150,9 @@ def test_what_is_written_at_the_same_time_is_stored_once_and_in_each_connections
     simulation.topic("t")
     clients = [simulation.connect() for _ in range(4)]
     number = 0
-    for each in rounds:
+    for values in rounds:
         with simulation.together():
-            for index in each:
+            for index in values:
                 for _ in range(2):
                     number += 1
                     clients[index].send(frame(number, b"record %d" % number))
@@ -163,9 +163,9 @@ def test_what_is_written_at_the_same_time_is_stored_once_and_in_each_connections
     assert not findings, describe(findings)
     assert sum(len(client.answers) for client in clients) == number
     for client in clients:
-        told = [wire.read_produce_answer(answer)[0] for _, answer in client.answers]
-        assert [error for _, error, _ in told] == [0] * len(told)
-        assert [offset for _, _, offset in told] == sorted(offset for _, _, offset in told)
+        results = [wire.read_produce_answer(answer)[0] for _, answer in client.answers]
+        assert [error for _, error, _ in results] == [0] * len(results)
+        assert [offset for _, _, offset in results] == sorted(offset for _, _, offset in results)
 
 
 def test_the_same_seed_gives_the_same_history() -> None:
@@ -189,7 +189,7 @@ def order_over_sockets(seed: int, schedule: str, parked: int = 6) -> list[str | 
         clients = [stack.enter_context(RawClient(kafka.endpoints[0])) for _ in range(parked)]
         for number, client in enumerate(clients):
             records = [batch(b"%d of %d" % (index, number)) for index in range(2)]
-            client.send(*[produce("t", timeout_ms=60_000, client_id=f"{number}", records=each) for each in records])
+            client.send(*[produce("t", timeout_ms=60_000, client_id=f"{number}", records=record) for record in records])
             wait_until(lambda: len(kafka.journal.requests(api="Produce")) > number, "a request")  # noqa: B023
         kafka.followers.instant()
         for client in clients:
@@ -204,8 +204,8 @@ def test_over_sockets_requests_parked_under_one_key_complete_in_the_drawn_order(
     came = [str(number) for number in range(6)]
     assert order_over_sockets(0, "first-come") == came
     orders = [order_over_sockets(seed, "random") for seed in range(4)]
-    assert all(sorted(map(str, each)) == came for each in orders)
-    assert any(each != came for each in orders)
+    assert all(sorted(map(str, order)) == came for order in orders)
+    assert any(order != came for order in orders)
     assert orders[0] == order_over_sockets(0, "random")
 
 

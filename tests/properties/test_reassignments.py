@@ -113,14 +113,14 @@ class Machine:
             return
         log = partition.leader_log
         assert log.log_start_offset <= log.high_watermark
-        found = {
+        values = {
             batch.base_offset + (record.offset_delta or 0): record.value
             for batch in log.batches
             for record in decode_records(batch.data)
         }
         for offset, value in self.acknowledged.items():
             assert offset < log.high_watermark
-            assert offset < log.log_start_offset or found[offset] == value
+            assert offset < log.log_start_offset or values[offset] == value
 
     def heal(self) -> None:
         for broker_id in range(1, BROKERS + 1):

@@ -26,13 +26,13 @@ def history(seed: int, skips: bool) -> tuple[list[str], int]:
         if number % 20 == 19:
             for _ in range(MINUTES):
                 run.perform(Action("advance", (60_000,)))
-    told = [repr(event) for event in journal if not isinstance(event, events.TimerFired)]
-    return told, run.simulation.cluster.housekeeping.ticks
+    texts = [repr(event) for event in journal if not isinstance(event, events.TimerFired)]
+    return texts, run.simulation.cluster.housekeeping.ticks
 
 
 @pytest.mark.parametrize("seed", range(doses.count(1, 12)))
 def test_the_same_happens(seed: int) -> None:
-    told, ticks = history(seed, True)
+    texts, ticks = history(seed, True)
     told_by_all, all_ticks = history(seed, False)
-    assert told == told_by_all
+    assert texts == told_by_all
     assert ticks < all_ticks

@@ -85,11 +85,11 @@ def acknowledged_by_all(journal: Journal) -> set[tuple[int, int]]:
     """Partition and offset of what clients were told that all in sync had."""
     acks = {event.request: event.acks for event in journal if isinstance(event, Produce)}
     return {
-        (told.partition, told.base_offset)
+        (result.partition, result.base_offset)
         for event in journal
         if isinstance(event, Answer) and acks.get(event.request) == -1
-        for told in event.partitions
-        if told.error == NO_ERROR
+        for result in event.partitions
+        if result.error == NO_ERROR
     }
 
 
@@ -103,7 +103,10 @@ def play(seed: int) -> int:
     for partition in simulation.cluster.metadata.partitions():
         assert partition.isr_ids == list(partition.replicas)
         assert partition.stale is None
-        logs = [[(each.base_offset, each.leader_epoch) for each in r.log.batches] for r in partition.replicas.values()]
+        logs = [
+            [(log_batch.base_offset, log_batch.leader_epoch) for log_batch in r.log.batches]
+            for r in partition.replicas.values()
+        ]
         assert logs[0] == logs[1] == logs[2]
     lost = check_history(world.journal, kinds=["lost", "gap"])
     assert [finding for finding in lost if "(acks=1)" not in finding.sentence] == []

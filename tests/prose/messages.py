@@ -30,9 +30,9 @@ def problems() -> Iterator[Problem]:
 
 def problems_of(source: str, path: str | Path) -> Iterator[Problem]:
     for line, text in messages(source):
-        for _, rule, found in judge(Prose(line, text, False)):
+        for _, rule, problem in judge(Prose(line, text, False)):
             if rule in _RULES:
-                yield Problem(str(path), line, rule, f"{found} in {text!r}")
+                yield Problem(str(path), line, rule, f"{problem} in {text!r}")
 
 
 def messages(source: str) -> Iterator[tuple[int, str]]:

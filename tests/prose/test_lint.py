@@ -51,8 +51,8 @@ def test_good_prose_is_left_alone(source: str) -> None:
 def test_a_page_is_judged_without_code_links_and_tables() -> None:
     words = "a b c d e f g h i j k l m n o p q r s t u v w x y. "
     page = f"## Who leads\n\n```\nnobody {words}\n```\n| cell | {words} |\n\n[A broker](who.md) leads. {words}\n"
-    found = [(problem.line, problem.rule) for problem in problems_of(page, "x.md")]
-    assert found == [(1, "person"), (8, "long")]
+    places = [(problem.line, problem.rule) for problem in problems_of(page, "x.md")]
+    assert places == [(1, "person"), (8, "long")]
 
 
 def test_the_line_of_a_problem_is_told() -> None:

@@ -164,7 +164,7 @@ def response_as_kio(version: int, response: ProduceResponse) -> Any:
                 kio.TopicProduceResponse,
                 name=topic.name,
                 topic_id=topic.topic_id,
-                partition_responses=tuple(partition_as_kio(kio, version, each) for each in topic.partitions),
+                partition_responses=tuple(partition_as_kio(kio, version, partition) for partition in topic.partitions),
             )
             for topic in response.topics
         ),

@@ -53,17 +53,19 @@ def test_the_declaration_finds_the_same_values_there(attributes: int, **values: 
     batch = encode_batch([Record(b"k", b"v"), Record(None, None)], attributes=attributes, **values)
     declared = RECORD_BATCH.parse(batch)
     covered = declared.batch.covered
-    found = read_batch_header(batch)
+    header = read_batch_header(batch)
 
-    assert found.base_offset == declared.base_offset == values["base_offset"]
-    assert found.partition_leader_epoch == declared.batch.partition_leader_epoch == values["partition_leader_epoch"]
-    assert found.crc == declared.batch.crc
+    assert header.base_offset == declared.base_offset == values["base_offset"]
+    assert header.partition_leader_epoch == declared.batch.partition_leader_epoch == values["partition_leader_epoch"]
+    assert header.crc == declared.batch.crc
     for name in ("producer_id", "producer_epoch", "base_sequence", "base_timestamp_ms"):
-        assert getattr(found, name) == covered[name] == values[name]
+        assert getattr(header, name) == covered[name] == values[name]
         offset, kind = FIELDS[name]
         size = calcsize(f">{kind}")
         assert int.from_bytes(batch[offset : offset + size], "big", signed=True) == values[name]
-    assert (found.last_offset_delta, found.record_count) == (covered.last_offset_delta, covered.record_count) == (1, 2)
+    assert (
+        (header.last_offset_delta, header.record_count) == (covered.last_offset_delta, covered.record_count) == (1, 2)
+    )
     assert bool(batch[layout.FLAGS_AT] & layout.TRANSACTIONAL_FLAG) == covered.attributes.is_transactional
     assert bool(batch[layout.FLAGS_AT] & layout.TIMESTAMP_TYPE_FLAG) == covered.attributes.has_log_append_time
     assert bool(batch[layout.FLAGS_AT] & layout.CONTROL_FLAG) == covered.attributes.is_control

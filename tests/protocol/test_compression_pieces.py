@@ -75,10 +75,10 @@ def test_what_stands_for_nothing_is_no_long_way(name: str) -> None:
     pieces = []
     for size in (200_000, 400_000):
         data = start + unit * (size // len(unit)) + end
-        found = list(decompress_pieces(codec, data, 100))
-        assert b"".join(found) == b""
-        pieces.append(len(found))
-        assert size / (len(found) + 1) < 20_000
+        pieces_ = list(decompress_pieces(codec, data, 100))
+        assert b"".join(pieces_) == b""
+        pieces.append(len(pieces_))
+        assert size / (len(pieces_) + 1) < 20_000
     assert pieces[0] * 1.9 - 2 <= pieces[1] <= pieces[0] * 2.1 + 2
 
 
@@ -170,8 +170,8 @@ def test_the_pieces_are_the_whole(codec: Codec, parts: list[bytes], times: int) 
 
 @pytest.mark.parametrize("codec", [Codec.GZIP, Codec.SNAPPY, Codec.ZSTD])
 def test_streams_in_a_row_are_one(codec: Codec) -> None:
-    data = b"".join(compress(codec, bytes([each]) * 1_000) for each in range(200))
-    assert decompress(codec, data, 200_000) == b"".join(bytes([each]) * 1_000 for each in range(200))
+    data = b"".join(compress(codec, bytes([number]) * 1_000) for number in range(200))
+    assert decompress(codec, data, 200_000) == b"".join(bytes([number]) * 1_000 for number in range(200))
 
 
 @pytest.mark.parametrize(

@@ -103,29 +103,29 @@ def test_both_readers_say_the_same_of_any_bytes(version: int, received: bytes) -
 @given(request=received_requests())
 def test_what_has_nothing_tagged_is_read_by_hand(request: tuple[int, bytes, int]) -> None:
     version, frame, offset = request
-    told: Any = decode_request(FETCH, version, frame, offset)
+    decoded: Any = decode_request(FETCH, version, frame, offset)
     bare = {"cluster_id": None, "replica_state": None}
     has_tags = any(
-        getattr(told, name, default) not in (default, type(told).__dataclass_fields__[name].default)
+        getattr(decoded, name, default) not in (default, type(decoded).__dataclass_fields__[name].default)
         for name, default in bare.items()
-        if hasattr(told, name)
+        if hasattr(decoded, name)
     ) or any(
         getattr(p, "replica_directory_id", None) is not None or getattr(p, "high_watermark", NEVER) != NEVER
-        for topic in told.topics
+        for topic in decoded.topics
         for p in topic.partitions
     )
     is_long = any(
         len(text) > 126
         for text in (
-            getattr(told, "rack_id", "").encode(),
-            *(getattr(topic, "topic", "").encode() for topic in told.topics),
-            *(getattr(topic, "topic", "").encode() for topic in getattr(told, "forgotten_topics_data", ())),
+            getattr(decoded, "rack_id", "").encode(),
+            *(getattr(topic, "topic", "").encode() for topic in decoded.topics),
+            *(getattr(topic, "topic", "").encode() for topic in getattr(decoded, "forgotten_topics_data", ())),
         )
     )
     read = read_by_hand(version, frame, offset)
     if version < 12 or not (has_tags or is_long):
         assert read is not None
-        assert fields(read) == fields(finish(of_kio(version, told)))
+        assert fields(read) == fields(finish(of_kio(version, decoded)))
 
 
 NEVER = (1 << 63) - 1

@@ -90,7 +90,7 @@ def by_hand(
 
 
 def values(partition: PartitionFetchResponse) -> dict[str, Any]:
-    told: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "partition_index": partition.index,
         "error_code": ErrorCode(partition.error_code),
         "high_watermark": partition.high_watermark,
@@ -103,11 +103,11 @@ def values(partition: PartitionFetchResponse) -> dict[str, Any]:
     }
     if partition.diverging_epoch is not None:
         epoch, end_offset = partition.diverging_epoch
-        told["diverging_epoch"] = {"epoch": epoch, "end_offset": end_offset}
+        fields["diverging_epoch"] = {"epoch": epoch, "end_offset": end_offset}
     if partition.current_leader is not None:
         leader_id, leader_epoch = partition.current_leader
-        told["current_leader"] = {"leader_id": leader_id, "leader_epoch": leader_epoch}
-    return told
+        fields["current_leader"] = {"leader_id": leader_id, "leader_epoch": leader_epoch}
+    return fields
 
 
 @given(
@@ -130,7 +130,7 @@ def test_by_hand_as_by_kio(
     session_id: int,
     bite: int,
 ) -> None:
-    told = {
+    fields = {
         "throttle_time": timedelta(milliseconds=throttle_time_ms),
         "error_code": ErrorCode(error_code),
         "session_id": session_id,
@@ -144,14 +144,14 @@ def test_by_hand_as_by_kio(
         ],
         "node_endpoints": [endpoint._asdict() for endpoint in endpoints],
     }
-    expected = encode_response(build(response_type(1, version), told), correlation_id)
+    expected = encode_response(build(response_type(1, version), fields), correlation_id)
     frame = by_hand(version, correlation_id, topics, throttle_time_ms, error_code, endpoints, session_id)
     assert (len(frame), frame.left) == (len(expected), len(expected))
-    found = []
+    pieces = []
     while frame.left:
-        found.append(b"".join(frame.take(bite)))
-        assert len(found[-1]) == bite or not frame.left
-    assert b"".join(found) == expected
+        pieces.append(b"".join(frame.take(bite)))
+        assert len(pieces[-1]) == bite or not frame.left
+    assert b"".join(pieces) == expected
     assert frame.take(bite) == []
     assert decode_response(1, version, expected[4:])[0] == correlation_id
 

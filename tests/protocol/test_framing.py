@@ -97,16 +97,16 @@ def test_large_frames_in_pieces_of_any_size(sizes: list[int], cuts: list[int]) -
     frames = [bytes([number]) * size for number, size in enumerate(sizes)]
     stream = b"".join(map(encode_frame, frames))
     decoder = FrameDecoder()
-    found: list[bytes] = []
+    frames_: list[bytes] = []
     fed = 0
     while fed < len(stream):
         for cut in cuts:
             decoder.feed(stream[fed : fed + cut])
             fed = min(fed + cut, len(stream))
             if cut > 999:
-                found += drain(decoder)
-            assert decoder.buffered == fed - sum(len(frame) + 4 for frame in found)
-    assert found + drain(decoder) == frames
+                frames_ += drain(decoder)
+            assert decoder.buffered == fed - sum(len(frame) + 4 for frame in frames_)
+    assert frames_ + drain(decoder) == frames
 
 
 def test_encode_frame() -> None:

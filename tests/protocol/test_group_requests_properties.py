@@ -74,16 +74,16 @@ def test_all_say_the_same_of_any_bytes(asked: tuple[Kind, int], received: bytes)
 @given(request=received_requests())
 def test_what_is_ordinary_is_read_by_hand(request: tuple[Kind, int, bytes, int]) -> None:
     kind, version, frame, offset = request
-    found = kind.by_hand(version, frame, offset)
-    assert found is not None
-    assert found == finish(kind.of_kio(decode_request(kind.key, version, frame, offset)))
+    read_request = kind.by_hand(version, frame, offset)
+    assert read_request is not None
+    assert read_request == finish(kind.of_kio(decode_request(kind.key, version, frame, offset)))
 
 
 def sync_frame(assignments: int, size: int) -> tuple[bytes, int]:
-    each = [{"member_id": f"m{number}", "assignment": b"x" * size} for number in range(assignments)]
+    assignment_list = [{"member_id": f"m{number}", "assignment": b"x" * size} for number in range(assignments)]
     kind = request_type(14, 3)
     values = {"group_id": "g", "generation_id": 1, "member_id": "m0", "group_instance_id": None}
-    frame = encode_request(build(kind, {**values, "assignments": each}), 7, "me")[4:]
+    frame = encode_request(build(kind, {**values, "assignments": assignment_list}), 7, "me")[4:]
     return frame, decode_request_header(frame, False).body_offset
 
 
@@ -91,16 +91,16 @@ def test_the_assignments_of_a_thousand_are_read_at_once() -> None:
     frame, offset = sync_frame(1_000, 150)
     large = LargeFrame([frame[:-1]], 1)
     large.copy(frame[-1:])
-    found = read_sync_group(3, large, offset)
-    assert found is not None
-    assert found == read_sync_group(3, frame, offset)
-    assert len(found.assignments) == 1_000
+    request = read_sync_group(3, large, offset)
+    assert request is not None
+    assert request == read_sync_group(3, frame, offset)
+    assert len(request.assignments) == 1_000
 
 
 @pytest.mark.parametrize(("assignments", "size"), [(2_001, 1), (20, 60_000)])
 def test_what_may_take_long_is_not_read_by_hand(assignments: int, size: int) -> None:
     frame, offset = sync_frame(assignments, size)
     assert read_sync_group(3, frame, offset) is None
-    found, slices = count_slices(read_in_slices(14, sync_group_of_kio, 3, frame, offset, 10_000))
-    assert len(found.assignments) == assignments
+    request, slices = count_slices(read_in_slices(14, sync_group_of_kio, 3, frame, offset, 10_000))
+    assert len(request.assignments) == assignments
     assert slices > 1 or assignments < 1_000

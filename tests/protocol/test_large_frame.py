@@ -26,10 +26,10 @@ def frames_of(lengths: list[int]) -> list[bytes]:
 
 def whole_frames(decoder: FrameDecoder, in_slices: bool) -> list[bytes]:
     """Return the complete frames, put together at once or in slices."""
-    found = []
+    frames_ = []
     while (frame := decoder.next_in_parts() if in_slices else decoder.next_frame()) is not None:
-        found.append(frame if isinstance(frame, bytes) else finish(frame.join_in_slices()))
-    return found
+        frames_.append(frame if isinstance(frame, bytes) else finish(frame.join_in_slices()))
+    return frames_
 
 
 @given(
@@ -45,7 +45,7 @@ def test_a_stream_gives_the_same_frames_wherever_it_is_received(
     frames = frames_of(lengths)
     stream = memoryview(b"".join(map(encode_frame, frames)))
     decoder = FrameDecoder()
-    found: list[bytes] = []
+    received_frames: list[bytes] = []
     received = turn = 0
     while received < len(stream):
         # The smallest reads only sometimes, or a frame of a megabyte takes a million of them.
@@ -61,11 +61,11 @@ def test_a_stream_gives_the_same_frames_wherever_it_is_received(
         received += len(data)
         turn += 1
         if ask_after_each:
-            found += whole_frames(decoder, in_slices)
-        assert decoder.buffered == received - sum(len(frame) + 4 for frame in found)
-    found += whole_frames(decoder, in_slices)
-    assert found == frames
-    assert all(type(frame) is bytes for frame in found)
+            received_frames += whole_frames(decoder, in_slices)
+        assert decoder.buffered == received - sum(len(frame) + 4 for frame in received_frames)
+    received_frames += whole_frames(decoder, in_slices)
+    assert received_frames == frames
+    assert all(type(frame) is bytes for frame in received_frames)
     assert decoder.buffered == 0
 
 
@@ -109,7 +109,7 @@ def test_memory_is_held_in_proportion_to_what_has_come() -> None:
             decoder.feed((100_000_000).to_bytes(4, "big") + bytes(67_580))
             assert decoder.next_frame() is None
             assert decoder.get_buffer() is not None
-        held, most = (each - before for each in tracemalloc.get_traced_memory())
+        held, most = (bytes_ - before for bytes_ in tracemalloc.get_traced_memory())
         assert held < 2.2 * 67_584 * len(decoders)
         assert most < 3 * 67_584 * len(decoders)
         [growing, *_] = decoders

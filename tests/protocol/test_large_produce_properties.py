@@ -41,11 +41,11 @@ def request(version: int, records: list[bytes], topics: int = 1, transactional_i
 
 def large(frame: bytes, given_bytes: int) -> LargeFrame:
     """Return the frame in the decoder's form: so many bytes were there when its buffer was made, in two pieces."""
-    found = LargeFrame(
+    frame_ = LargeFrame(
         [memoryview(frame)[: given_bytes // 2], frame[given_bytes // 2 : given_bytes]], len(frame) - given_bytes
     )
-    assert found.copy(frame[given_bytes:]) == len(frame) - given_bytes
-    return found
+    assert frame_.copy(frame[given_bytes:]) == len(frame) - given_bytes
+    return frame_
 
 
 def fields(request: ProduceRequest) -> tuple[Any, ...]:
@@ -61,13 +61,13 @@ def compare(version: int, frame: bytes, given_bytes: int) -> bool:
     frame."""
     offset = decode_request_header(frame, version >= 9).body_offset
     parts = large(frame, given_bytes)
-    found = read_by_hand(version, parts, offset)
-    if found is None:
+    produce_request = read_by_hand(version, parts, offset)
+    if produce_request is None:
         assert parts.join() == frame
     else:
-        assert fields(found) == fields(finish(_of_kio(version, decode_request(0, version, frame, offset))))
+        assert fields(produce_request) == fields(finish(_of_kio(version, decode_request(0, version, frame, offset))))
     assert outcome(version, large(frame, given_bytes), offset) == outcome(version, frame, offset)
-    return found is not None
+    return produce_request is not None
 
 
 def outcome(version: int, frame: bytes | LargeFrame, offset: int) -> Any:

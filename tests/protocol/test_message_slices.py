@@ -122,7 +122,7 @@ def test_large_elements_are_read_one_in_a_slice() -> None:
             most = max(most, tracemalloc.get_traced_memory()[1] - before)
     finally:
         tracemalloc.stop()
-    assert [each.assignment for each in request.assignments] == [large] * 8
+    assert [assignment.assignment for assignment in request.assignments] == [large] * 8
     assert most < 1.5 * len(large)
 
 

@@ -195,7 +195,9 @@ def test_ordinary_requests_are_read_by_hand(version: int, request: ProduceReques
         topics=tuple(
             topic._replace(
                 name=topic.name[:20] or "t",
-                partitions=tuple(each._replace(records=each.records or b"") for each in topic.partitions),
+                partitions=tuple(
+                    partition._replace(records=partition.records or b"") for partition in topic.partitions
+                ),
             )
             for topic in request.topics
         ),

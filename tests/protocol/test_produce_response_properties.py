@@ -63,8 +63,10 @@ def test_three_encoders_agree(version: int, correlation_id: int, response: Produ
 @pytest.mark.parametrize("version", PRODUCE_VERSIONS)
 @pytest.mark.parametrize(("topics", "partitions"), [(1, 3_000), (3_000, 1), (3, 1_000), (5_000, 0)])
 def test_many_partitions_are_written_in_slices(version: int, topics: int, partitions: int) -> None:
-    each = tuple(PartitionProduceResponse(index, 3, -1, error_message="no") for index in range(partitions))
-    response = [TopicProduceResponse(f"t{number}", None, each) for number in range(topics)]
+    partition_responses = tuple(
+        PartitionProduceResponse(index, 3, -1, error_message="no") for index in range(partitions)
+    )
+    response = [TopicProduceResponse(f"t{number}", None, partition_responses) for number in range(topics)]
     encoded, count = count_slices(encode_produce_response_in_slices(version, 7, response))
     assert encoded == encode_produce_response(version, 7, response)
     assert count >= 5

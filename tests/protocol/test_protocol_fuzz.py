@@ -65,8 +65,8 @@ def test_a_whole_connection_of_junk(junk: bytes, api_key: int, version: int) -> 
     decoder.feed(len(junk).to_bytes(4, "big") + api_key.to_bytes(2, "big") + version.to_bytes(2, "big") + junk)
     try:
         while (frame := decoder.next_frame()) is not None:
-            found = peek_api(frame)
-            header = decode_request_header(frame, is_flexible(*found))
-            decode_request(*found, frame, header.body_offset)
+            api = peek_api(frame)
+            header = decode_request_header(frame, is_flexible(*api))
+            decode_request(*api, frame, header.body_offset)
     except ProtocolError:
         return

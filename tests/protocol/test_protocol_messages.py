@@ -131,8 +131,8 @@ def test_the_bytes_of_what_kio_lacks() -> None:
     }
     answer = encode_response(build(response_type(28, 6), values), 9)
     assert answer[4:] == bytes.fromhex(f"00000009 00 00000000 02 {topic_id.hex} 02 00000001 0000 00 00 00")
-    asked = {"client_software_name": "a", "client_software_version": "b", "cluster_id": "c", "node_id": 7}
-    request = build(request_type(18, 5), asked)
+    fields = {"client_software_name": "a", "client_software_version": "b", "cluster_id": "c", "node_id": 7}
+    request = build(request_type(18, 5), fields)
     assert encode_request(request, 9, None)[4:] == bytes.fromhex(
         "0012 0005 00000009 ffff 00 0261 0262 0263 00000007 00"
     )

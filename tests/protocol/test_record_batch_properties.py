@@ -120,11 +120,11 @@ def test_kio_reads_the_same_records(batch_records: list[Record], base_timestamp_
     batch = encode_batch(batch_records, base_timestamp_ms=base_timestamp_ms)
     by_kio, _ = read_batch(batch, 0)
     assert [
-        (each.key, each.value, tuple((header.key, header.value) for header in each.headers), each.offset)
-        for each in by_kio.records
+        (record.key, record.value, tuple((header.key, header.value) for header in record.headers), record.offset)
+        for record in by_kio.records
     ] == [
-        (each.key, each.value, tuple((key.encode(), value) for key, value in each.headers), each.offset_delta)
-        for each in batch_records
+        (record.key, record.value, tuple((key.encode(), value) for key, value in record.headers), record.offset_delta)
+        for record in batch_records
     ]
 
 
@@ -137,7 +137,7 @@ def test_what_is_not_given_follows_from_the_records(contents: list[tuple[bytes, 
     header = read_batch_header(batch)
     assert header.last_offset_delta == len(contents) - 1
     assert header.max_timestamp_ms == max(timestamp_ms for _, timestamp_ms in contents)
-    assert [each.offset_delta for each in decode_records(batch)] == list(range(len(contents)))
+    assert [record.offset_delta for record in decode_records(batch)] == list(range(len(contents)))
     assert (header.base_offset, header.partition_leader_epoch, header.attributes) == (0, -1, 0)
     assert (header.producer_id, header.producer_epoch, header.base_sequence) == (-1, -1, -1)
 
@@ -255,10 +255,10 @@ def test_a_batch_that_is_cut_is_malformed() -> None:
 def test_any_bytes_give_records_or_an_invalid_record_error(count: int, body: bytes) -> None:
     batch = with_records(count, body.hex())
     try:
-        found = decode_records(batch)
+        decoded = decode_records(batch)
     except InvalidRecordError:
         return
-    assert len(found) == count
+    assert len(decoded) == count
 
 
 @given(

@@ -83,9 +83,9 @@ def body_of(batch_records: list[Record]) -> bytes:
 @given(record_lists, cuts, st.booleans())
 def test_whole_records(batch_records: list[Record], places: list[int], check_sizes: bool) -> None:
     data = body_of(batch_records)
-    found = streamed(data, len(batch_records), check_sizes, LARGEST, places)
-    assert isinstance(found, RecordsSummary)
-    assert found == whole(data, len(batch_records), check_sizes, LARGEST)
+    summary = streamed(data, len(batch_records), check_sizes, LARGEST, places)
+    assert isinstance(summary, RecordsSummary)
+    assert summary == whole(data, len(batch_records), check_sizes, LARGEST)
 
 
 @given(record_lists, cuts, st.booleans(), st.sampled_from([LARGEST, 9, 40]), st.data())

@@ -35,9 +35,9 @@ def walked(data: bytes, count: int, base_timestamp_ms: int, full: bool) -> list[
     facts = list(record_facts(data, 0, count, base_timestamp_ms))
     assert summary.null_keys == sum(fact.key_size < 0 for fact in facts)
     assert summary.in_order == all(fact.offset_delta == index for index, fact in enumerate(facts))
-    found = timestamp_range(summary.earliest_delta_ms, summary.latest_delta_ms, base_timestamp_ms)
-    if found is not None:
-        assert found == (min(fact.timestamp_ms for fact in facts), max(fact.timestamp_ms for fact in facts))
+    range_ = timestamp_range(summary.earliest_delta_ms, summary.latest_delta_ms, base_timestamp_ms)
+    if range_ is not None:
+        assert range_ == (min(fact.timestamp_ms for fact in facts), max(fact.timestamp_ms for fact in facts))
     return [Seen(fact.timestamp_ms, fact.offset_delta, fact.key_size >= 0) for fact in facts]
 
 
@@ -59,7 +59,7 @@ def test_whole_records_are_seen_as_decode_records_and_kio_see_them(
         (record.timestamp_ms, record.offset_delta, record.key is not None) for record in decode_records(batch)
     ]
     by_kio, _ = read_batch(batch, 0)
-    assert [record.key is not None for record in by_kio.records] == [each.has_key for each in seen]
+    assert [record.key is not None for record in by_kio.records] == [fact.has_key for fact in seen]
     # The walk may begin within a larger buffer.
     assert walk_records(batch, RECORD_BATCH_OVERHEAD, count, full) == walk_records(
         batch[RECORD_BATCH_OVERHEAD:], 0, count, full

@@ -164,7 +164,7 @@ def test_batches_by_the_declaration_and_by_kio(
     batch: bytes, records: list[Record], producer: tuple[int, int, int]
 ) -> None:
     parsed = RECORD_BATCH.parse(batch)
-    assert [(each.key, each.value) for each in parsed.batch.covered.records] == [each[:2] for each in records]
+    assert [(record.key, record.value) for record in parsed.batch.covered.records] == [record[:2] for record in records]
     assert RECORD_BATCH.build(parsed) == batch
     by_kio, _ = read_batch(batch, 0)
-    assert [(each.key, each.value) for each in by_kio.records] == [each[:2] for each in records]
+    assert [(record.key, record.value) for record in by_kio.records] == [record[:2] for record in records]

@@ -115,12 +115,12 @@ def test_a_paused_broker_accepts_connections_and_does_not_respond(kafka: FakeClu
     with RawClient(kafka.brokers[1].endpoint) as client:
         kafka.brokers[1].pause()
         with RawClient(kafka.brokers[1].endpoint) as other:
-            for each in (client, other):
-                each.send(produce("t", timeout_ms=300))
+            for connection in (client, other):
+                connection.send(produce("t", timeout_ms=300))
             assert _end_offset(kafka) == 0
             assert (kafka.brokers[1].state, kafka.brokers[1].is_running) == ("paused", False)
             kafka.brokers[1].resume()
-            offsets = [Produced(each.receive()).partitions[0] for each in (client, other)]
+            offsets = [Produced(connection.receive()).partitions[0] for connection in (client, other)]
             assert sorted(offsets) == [(NONE, 0), (NONE, 1)]
 
 

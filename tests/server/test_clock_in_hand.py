@@ -192,11 +192,11 @@ def test_records_with_timestamps_ahead_of_a_manual_clock_are_refused(kafka: Fake
     invalid_timestamp = 32
     an_hour_ms = 3_600_000
     records = batch(timestamp_ms=kafka.clock.wall_ms + an_hour_ms + 1)
-    asked = [client.ask(produce("t", acks=1, records=records))]
+    answers = [client.ask(produce("t", acks=1, records=records))]
     kafka.clock.advance(1)
-    asked.append(client.ask(produce("t", acks=1, records=records)))
+    answers.append(client.ask(produce("t", acks=1, records=records)))
 
-    assert [Produced(answer).partitions[0][0] for answer in asked] == [invalid_timestamp, 0]
+    assert [Produced(answer).partitions[0][0] for answer in answers] == [invalid_timestamp, 0]
 
 
 def test_what_has_arrived_is_handled_before(kafka: FakeCluster) -> None:

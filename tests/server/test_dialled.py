@@ -41,15 +41,17 @@ def test_every_answer_that_names_a_broker(kafka: FakeCluster, address: str) -> N
     _, answer = decode_response(METADATA, 12, ask(address, second, metadata([])))
     assert {broker.node_id: (broker.host, broker.port) for broker in answer.brokers} == ports
 
-    asked: dict[str, object] = {"include_cluster_authorized_operations": False, "endpoint_type": 1}
-    _, answer = decode_response(DESCRIBE_CLUSTER, 1, ask(address, first, request(DESCRIBE_CLUSTER, 1, asked)))
+    request_values: dict[str, object] = {"include_cluster_authorized_operations": False, "endpoint_type": 1}
+    _, answer = decode_response(DESCRIBE_CLUSTER, 1, ask(address, first, request(DESCRIBE_CLUSTER, 1, request_values)))
     assert {broker.broker_id: (broker.host, broker.port) for broker in answer.brokers} == ports
 
-    asked = {"key_type": 0, "coordinator_keys": ["group"]}
+    request_values = {"key_type": 0, "coordinator_keys": ["group"]}
     for _ in range(2):  # the first one makes the topic
-        _, answer = decode_response(FIND_COORDINATOR, 4, ask(address, first, request(FIND_COORDINATOR, 4, asked)))
-    (found,) = answer.coordinators
-    assert (found.host, found.port) == ports[found.node_id]
+        _, answer = decode_response(
+            FIND_COORDINATOR, 4, ask(address, first, request(FIND_COORDINATOR, 4, request_values))
+        )
+    (coordinator,) = answer.coordinators
+    assert (coordinator.host, coordinator.port) == ports[coordinator.node_id]
 
     kafka.create_topic("t")
     kafka.move_leader("t", partition=0, broker=2)

@@ -107,8 +107,8 @@ def test_bootstrap_servers_are_the_endpoints(kafka: FakeCluster) -> None:
 def test_metadata_tells_the_endpoints(kafka: FakeCluster) -> None:
     _, answer = decode_response(METADATA, 12, ask(kafka.endpoints[0], metadata([])))
 
-    told = [(broker.node_id, broker.host, broker.port) for broker in answer.brokers]
-    assert told == [(endpoint.node_id, endpoint.host, endpoint.port) for endpoint in kafka.endpoints]
+    brokers = [(broker.node_id, broker.host, broker.port) for broker in answer.brokers]
+    assert brokers == [(endpoint.node_id, endpoint.host, endpoint.port) for endpoint in kafka.endpoints]
 
 
 def test_no_port_listens_after_stop(new_loop: NewLoop) -> None:
@@ -644,7 +644,7 @@ NOT_RUNNING = "the cluster is not running: use it in a `with` block, or call sta
 
 
 def test_a_call_that_meets_a_stop_is_answered_or_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    closing, asked = threading.Event(), threading.Event()
+    closing, called = threading.Event(), threading.Event()
     slow: list[threading.Thread] = []
 
     class Loop(asyncio.SelectorEventLoop):
@@ -655,7 +655,7 @@ def test_a_call_that_meets_a_stop_is_answered_or_refused(monkeypatch: pytest.Mon
         ) -> asyncio.Handle:
             if threading.current_thread() not in slow:
                 return super().call_soon_threadsafe(callback, *args, context=context)
-            asked.set()
+            called.set()
             closing.wait(0.3)
             return super().call_soon_threadsafe(callback, *args, context=context)
 
@@ -678,7 +678,7 @@ def test_a_call_that_meets_a_stop_is_answered_or_refused(monkeypatch: pytest.Mon
     with cluster:
         slow.append(threading.Thread(target=call, daemon=True))
         slow[0].start()
-        asked.wait(LIMIT_S)
+        called.wait(LIMIT_S)
     join(slow[0])
     assert outcomes in (["1 broker"], [NOT_RUNNING])
 

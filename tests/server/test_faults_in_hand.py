@@ -57,8 +57,8 @@ def test_a_fault_is_added_acts_is_waited_for_and_removed() -> None:
         assert [client.answer()[0] for _ in range(3)] == [(19, -1), (19, -1), (0, 0)]
         assert not fault.is_installed
         other = kafka.faults.add(Fault({"api": "Fetch"}, "drop"))
-        assert [each.id for each in kafka.faults.list()] == ["f1", "f2"]
-        assert [each.id for each in kafka.faults.unfired()] == ["f2"]
+        assert [added.id for added in kafka.faults.list()] == ["f1", "f2"]
+        assert [added.id for added in kafka.faults.unfired()] == ["f2"]
         assert kafka.faults.get("f2").to_json()["do"] == "drop"
         with pytest.raises(KeyError, match="there is no fault 'f3': there are f1, f2"):
             kafka.faults.get("f3")
@@ -98,7 +98,7 @@ def test_a_fault_that_could_not_act_says_so() -> None:
         assert fault.hits == 1
         assert fault.problem == "could not do 'move_leader': No other replica is in the ISR of t-0."
         assert fault.to_json()["problem"] == fault.problem
-        assert [each.id for each in kafka.faults.unfired()] == ["f1"]
+        assert [added.id for added in kafka.faults.unfired()] == ["f1"]
 
 
 def test_a_fault_that_never_fired_is_logged_at_the_end(caplog: pytest.LogCaptureFixture) -> None:
@@ -114,9 +114,9 @@ def test_only_the_first_of_many_unfired_faults_are_logged(caplog: pytest.LogCapt
         for _ in range(500):
             kafka.faults.add(when={"api": "EndTxn"}, do="disconnect")
 
-    told = [record.getMessage() for record in caplog.records if "never fired" in record.getMessage()]
-    assert len(told) == 11
-    assert told[-1] == "490 more faults never fired"
+    messages = [record.getMessage() for record in caplog.records if "never fired" in record.getMessage()]
+    assert len(messages) == 11
+    assert messages[-1] == "490 more faults never fired"
     assert len(kafka.faults.unfired()) == 500
 
 

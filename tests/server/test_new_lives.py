@@ -55,8 +55,8 @@ def given_by(endpoints: list[NodeEndpoint]) -> Given:
 
 def _member_id(client: RawClient) -> str | None:
     """Return the id that the coordinator gives to a new member; None from a broker that is no coordinator yet."""
-    asked = {"key_type": 0, "coordinator_keys": ["g"]}
-    client.ask(request(FIND_COORDINATOR, 4, asked))  # which makes __consumer_offsets
+    request_values = {"key_type": 0, "coordinator_keys": ["g"]}
+    client.ask(request(FIND_COORDINATOR, 4, request_values))  # which makes __consumer_offsets
     values: dict[str, Any] = {"group_id": "g", "member_id": "", "group_instance_id": None, "protocol_type": "consumer"}
     values |= {"session_timeout": timedelta(seconds=10), "rebalance_timeout": timedelta(seconds=10)}
     values |= {"protocols": [{"name": "range", "metadata": b""}]}
@@ -108,7 +108,9 @@ def by_another_process(port: int) -> Iterator[Given]:
     topics = [option for topic in TOPICS for option in ("--topic", f"{topic}:1:3")]
     for _ in range(2):
         with Serving("--port", str(port), "--seed", "0", "--no-control", *topics) as serving:
-            yield given_by([NodeEndpoint(each["id"], each["host"], each["port"]) for each in serving.facts["brokers"]])
+            yield given_by(
+                [NodeEndpoint(broker["id"], broker["host"], broker["port"]) for broker in serving.facts["brokers"]]
+            )
 
 
 WAYS = [
@@ -139,7 +141,7 @@ def test_the_first_life_is_asked_for_and_the_next_ones_follow_from_it() -> None:
     assert runs[0] == runs[1]
     first, second = runs[0]
     assert not first.ids & second.ids
-    assert {each for each in first.ids if isinstance(each, tuple) and each[0] == "producer"} == {
+    assert {known_id for known_id in first.ids if isinstance(known_id, tuple) and known_id[0] == "producer"} == {
         ("producer", 0),
         ("producer", 1000),
         ("producer", 2000),
@@ -157,8 +159,8 @@ def test_epochs_begin_at_0_where_no_client_knows_the_address() -> None:
 
 def test_producer_ids_are_numbers_that_javascript_reads() -> None:
     with FakeCluster() as kafka:
-        ids = [each[1] for each in given_by(with_topics(kafka)).ids if isinstance(each, tuple)]
-    assert all(0 <= each < 2**53 for each in ids)
+        ids = [known_id[1] for known_id in given_by(with_topics(kafka)).ids if isinstance(known_id, tuple)]
+    assert all(0 <= known_id < 2**53 for known_id in ids)
 
 
 def test_a_life_that_does_not_exist_is_refused() -> None:
@@ -202,7 +204,7 @@ def test_a_client_that_means_the_cluster_before_the_reset_is_right_here() -> Non
         kafka.reset()
         ids.append(cluster_id(kafka))
 
-        assert [meant(kafka, each, 1) for each in ids] == [0, 0]
+        assert [meant(kafka, known_id, 1) for known_id in ids] == [0, 0]
         assert meant(kafka, ids[0], 2) == REBOOTSTRAP_REQUIRED
         assert meant(kafka, "another", 1) == REBOOTSTRAP_REQUIRED
 

@@ -62,7 +62,7 @@ def alter(kafka: FakeCluster, *added: str, **settings: str) -> None:
     with RawClient(endpoint) as client:
         answered = client.ask(altering(endpoint, *added, **settings))
         _, answer = decode_response(INCREMENTAL_ALTER_CONFIGS, 1, answered)
-    assert [(each.error_code, each.error_message) for each in answer.responses] == [(0, None)]
+    assert [(response.error_code, response.error_message) for response in answer.responses] == [(0, None)]
 
 
 def is_free(port: int) -> bool:
@@ -184,16 +184,20 @@ def test_others_open_beside_a_port_that_cannot_listen(
 def test_a_free_port_of_an_added_listener_is_told_in_the_log(
     kafka: FakeCluster, caplog: pytest.LogCaptureFixture
 ) -> None:
-    told = f"broker 1 listens at OUT://{HOST}:"
+    message = f"broker 1 listens at OUT://{HOST}:"
     with caplog.at_level(logging.INFO, "fakebroker"):
         alter(kafka, f"OUT://{HOST}:0")
-        wait_until(lambda: told in caplog.text, "the port")
-    assert brokers_at(int(caplog.text.partition(told)[2].split()[0])) == 0
+        wait_until(lambda: message in caplog.text, "the port")
+    assert brokers_at(int(caplog.text.partition(message)[2].split()[0])) == 0
 
 
 def resolvers() -> int:
     """Return how many threads resolve a name, with those that are being started."""
     return sum(thread.name == RESOLVER for thread in threading.enumerate())
+
+
+def wait_for_resolvers(count: int) -> None:
+    wait_until(lambda: resolvers() == count, f"{count} resolvers")
 
 
 class SlowResolver:
@@ -215,7 +219,7 @@ class SlowResolver:
     def let_go(self) -> None:
         """Respond, and wait until that has reached the loop."""
         self._goes_on.set()
-        wait_until(lambda: resolvers() == 0, "the resolvers to end")
+        wait_for_resolvers(0)
 
 
 @pytest.fixture
@@ -301,7 +305,7 @@ def test_names_that_are_added_and_removed_have_few_threads(
     for count in range(1, MOST_RESOLVERS + 1):
         alter(kafka)
         alter(kafka, f"OUT://{NAME}:{port}")
-        wait_until(lambda count=count: resolvers() == count, f"resolver {count}")
+        wait_for_resolvers(count)
     alter(kafka)
     alter(kafka, f"OUT://{NAME}:{port}")
     wait_until(lambda: "names of hosts are being resolved already" in caplog.text, "an error")
@@ -345,9 +349,9 @@ def test_stock_clients_connect_to_added_listeners_with_tls_and_sasl(port: int) -
             f"{HOST}:{port + 2}": login | {"sasl.password": "secret"},
         }
         for address, settings in secured.items():
-            told = AdminClient({"bootstrap.servers": address, **settings}).list_topics("t", timeout=LIMIT_S)
-            assert told.brokers == {}
-            error = told.topics["t"].partitions[0].error
+            description = AdminClient({"bootstrap.servers": address, **settings}).list_topics("t", timeout=LIMIT_S)
+            assert description.brokers == {}
+            error = description.topics["t"].partitions[0].error
             assert error is not None
             assert error.name() == "LISTENER_NOT_FOUND"
 

@@ -48,8 +48,8 @@ def test_each_change_is_made_or_refused_in_a_sentence(seed: int, tmp_path: Path)
         endpoints, changes = kafka.endpoints, [drawn(f"{seed} {number}") for number in range(CALLERS)]
 
         def change(number: int) -> None:
-            for each in islice(changes[number], CALLS):
-                act(kafka, partitions, *each)
+            for change_ in islice(changes[number], CALLS):
+                act(kafka, partitions, *change_)
 
         with Producers(kafka.bootstrap_servers):
             for _ in range(ROUNDS):

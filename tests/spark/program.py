@@ -57,9 +57,9 @@ def drain(writer: DataStreamWriter, name: str) -> int:
 
 def places(frame: DataFrame) -> list[list[int]]:
     """Return the number of records of each partition, and their first and last offset."""
-    found = frame.groupBy("partition").agg({"*": "count", "offset": "max"}).orderBy("partition").collect()
+    per_partition = frame.groupBy("partition").agg({"*": "count", "offset": "max"}).orderBy("partition").collect()
     first = {row[0]: row[1] for row in frame.groupBy("partition").agg({"offset": "min"}).collect()}
-    return [[row[0], row["count(1)"], first[row[0]], row["max(offset)"]] for row in found]
+    return [[row[0], row["count(1)"], first[row[0]], row["max(offset)"]] for row in per_partition]
 
 
 def batch() -> None:
@@ -89,7 +89,9 @@ def headers() -> None:
     write(frame, "headers", includeHeaders="true", **{"kafka.compression.type": "zstd"})
     [row] = read("headers", includeHeaders="true").collect()
     report(
-        "headers", headers=[[each.key, each.value.decode()] for each in row.headers], value=bytes(row.value).decode()
+        "headers",
+        headers=[[header.key, header.value.decode()] for header in row.headers],
+        value=bytes(row.value).decode(),
     )
 
 
@@ -108,12 +110,12 @@ def files() -> None:
     nothing = again()
     write(rows(150, 200), "files")
     last = again()
-    found = spark.read.parquet(str(table))
+    rows_read = spark.read.parquet(str(table))
     report(
         "files",
         batches=[first > 1, nothing, last > 0],
-        rows=found.count(),
-        values=found.select("value").distinct().count(),
+        rows=rows_read.count(),
+        values=rows_read.select("value").distinct().count(),
     )
 
 
@@ -145,9 +147,9 @@ def crash() -> None:
         died = "between the table" in str(error)
     write(rows(150, 180), "crash")
     again()
-    found = spark.read.parquet(str(table))
+    rows_read = spark.read.parquet(str(table))
     twice = [count for number, count in seen if number == 1]
-    report("crash", died=died, twice=twice, rows=found.count(), values=found.select("value").distinct().count())
+    report("crash", died=died, twice=twice, rows=rows_read.count(), values=rows_read.select("value").distinct().count())
 
 
 def through() -> None:

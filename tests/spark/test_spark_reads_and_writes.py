@@ -66,10 +66,10 @@ def test_a_stream_goes_on_from_its_checkpoint(told: dict[str, dict[str, Any]]) -
 
 def test_a_batch_that_comes_again_is_the_same_batch(told: dict[str, dict[str, Any]]) -> None:
     """The program died between table and checkpoint: the batch came twice, of the same records; each is there once."""
-    found = told["crash"]
-    assert found["died"]
-    assert found["twice"] == [60, 60]
-    assert (found["rows"], found["values"]) == (180, 180)
+    crash = told["crash"]
+    assert crash["died"]
+    assert crash["twice"] == [60, 60]
+    assert (crash["rows"], crash["values"]) == (180, 180)
 
 
 def test_a_stream_writes_to_a_topic(told: dict[str, dict[str, Any]]) -> None:

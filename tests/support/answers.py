@@ -10,8 +10,8 @@ NONE, UNKNOWN_TOPIC, NOT_LEADER, TIMED_OUT, NOT_ENOUGH, NOT_ENOUGH_AFTER = 0, 3,
 
 def answers(client: SimulatedClient, version: int = 9) -> list[tuple[int, int, int]]:
     """Return (milliseconds, error, base offset) of each response to a Produce of one partition."""
-    found = []
+    results = []
     for at_ms, frame in client.answers:
         ((error, base_offset),) = Produced(frame, version).partitions.values()
-        found.append((at_ms, error, base_offset))
-    return found
+        results.append((at_ms, error, base_offset))
+    return results

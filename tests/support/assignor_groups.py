@@ -38,13 +38,13 @@ def groups(draw: st.DrawFn, is_homogeneous: bool = False) -> GroupSpec:
 
 def owners(target: dict[str, Assignment]) -> dict[tuple[UUID, int], str]:
     """Return the owner of each partition. Each has at most one."""
-    found: dict[tuple[UUID, int], str] = {}
+    owner_of: dict[tuple[UUID, int], str] = {}
     for member_id, assignment in target.items():
         for topic, partitions in assignment.items():
             for partition in partitions:
-                assert (topic, partition) not in found, "two members have it"
-                found[topic, partition] = member_id
-    return found
+                assert (topic, partition) not in owner_of, "two members have it"
+                owner_of[topic, partition] = member_id
+    return owner_of
 
 
 def sizes(target: dict[str, Assignment], group: GroupSpec) -> dict[str, int]:
@@ -53,8 +53,10 @@ def sizes(target: dict[str, Assignment], group: GroupSpec) -> dict[str, int]:
 
 def check_everything_is_assigned(target: dict[str, Assignment], group: GroupSpec) -> None:
     """Check that a subscriber has each partition once, and that there is nothing else, and no empty topics."""
-    found = owners(target)
-    assert found.keys() == {(topic, index) for topic, count in group.partition_counts.items() for index in range(count)}
-    for (topic, _), member_id in found.items():
+    owner_of = owners(target)
+    assert owner_of.keys() == {
+        (topic, index) for topic, count in group.partition_counts.items() for index in range(count)
+    }
+    for (topic, _), member_id in owner_of.items():
         assert topic in group.members[member_id].topic_ids
     assert all(partitions for assignment in target.values() for partitions in assignment.values())

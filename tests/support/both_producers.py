@@ -99,7 +99,7 @@ class Outcome:
 def on_both(tried: Program, monkeypatch: pytest.MonkeyPatch) -> tuple[Outcome, Outcome]:
     """Return the outcomes of kafka-clients and of AsyncProducer. Skips where Java's program cannot be had."""
     tap = RequestTap(monkeypatch)
-    found = []
+    outcomes = []
     for play in (_theirs, _ours):
         with FakeCluster(tried.brokers, clock=tried.clock, life="first") as kafka:
             for topic, partitions in tried.topics.items():
@@ -108,8 +108,8 @@ def on_both(tried: Program, monkeypatch: pytest.MonkeyPatch) -> tuple[Outcome, O
             if str(tried.settings.get("acks")) == "0":  # no call waited for the records in flight
                 sends = sum(step["do"] == "send" for step in tried.steps)
                 wait_until(partial(_has_appended, kafka, sends), "the last record's arrival")
-            found.append(Outcome(results, tap.take()))
-    return found[0], found[1]
+            outcomes.append(Outcome(results, tap.take()))
+    return outcomes[0], outcomes[1]
 
 
 def _has_appended(kafka: FakeCluster, records: int) -> bool:

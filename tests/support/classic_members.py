@@ -69,7 +69,7 @@ class ClassicMembers:
         skips: bool = True,
     ) -> Asked[JoinAnswer]:
         """Join. `knows_ids`: from v4 on, a new member gets its id first."""
-        asked: Asked[JoinAnswer] = Asked()
+        pending: Asked[JoinAnswer] = Asked()
         request = JoinRequest(
             self.group_id,
             member_id,
@@ -83,9 +83,9 @@ class ClassicMembers:
             knows_ids,
             skips,
         )
-        join_group(self.harness.coordinator(self.group_id), request, asked.answers.append)
+        join_group(self.harness.coordinator(self.group_id), request, pending.answers.append)
         self.harness.simulation.settle()
-        return asked
+        return pending
 
     def sync(
         self,
@@ -94,40 +94,40 @@ class ClassicMembers:
         assignments: dict[str, bytes] | None = None,
         instance_id: str | None = None,
     ) -> Asked[SyncAnswer]:
-        asked: Asked[SyncAnswer] = Asked()
+        pending: Asked[SyncAnswer] = Asked()
         request = SyncRequest(self.group_id, generation, member_id, instance_id, None, None, assignments or {})
-        sync_group(self.harness.coordinator(self.group_id), request, asked.answers.append)
+        sync_group(self.harness.coordinator(self.group_id), request, pending.answers.append)
         self.harness.simulation.settle()
-        return asked
+        return pending
 
     def heartbeat(self, member_id: str, generation: int, instance_id: str | None = None) -> ErrorCode:
         return self.send_heartbeat(member_id, generation, instance_id).told
 
     def send_heartbeat(self, member_id: str, generation: int, instance_id: str | None = None) -> Asked[ErrorCode]:
         """Send a heartbeat. The response waits for the commit of pending writes."""
-        asked: Asked[ErrorCode] = Asked()
+        pending: Asked[ErrorCode] = Asked()
         request = HeartbeatRequest(self.group_id, generation, member_id, instance_id)
-        heartbeat(self.harness.coordinator(self.group_id), request, asked.answers.append)
+        heartbeat(self.harness.coordinator(self.group_id), request, pending.answers.append)
         self.harness.simulation.settle()
-        return asked
+        return pending
 
     def leave(self, *member_ids: str) -> Asked[LeaveAnswer]:
-        asked: Asked[LeaveAnswer] = Asked()
+        pending: Asked[LeaveAnswer] = Asked()
         request = LeaveRequest(self.group_id, tuple(LeavingMember(member_id) for member_id in member_ids))
-        leave_group(self.harness.coordinator(self.group_id), request, asked.answers.append)
+        leave_group(self.harness.coordinator(self.group_id), request, pending.answers.append)
         self.harness.simulation.settle()
-        return asked
+        return pending
 
     def stable(self, count: int = 1, **values: int) -> list[str]:
         """Return a stable group of so many members, which joined in the order of these ids; the first one leads."""
-        asked = [self.join(**values) for _ in range(count)]  # type: ignore[arg-type]
-        while any(each.answer is None for each in asked):
+        joins = [self.join(**values) for _ in range(count)]  # type: ignore[arg-type]
+        while any(join.answer is None for join in joins):
             self.harness.advance(
                 self.harness.coordinator().environment.configs.current.group_initial_rebalance_delay_ms
             )
-        told = [each.told for each in asked]
-        ids = [each.member_id for each in told]
-        generation = told[0].generation_id
+        answers = [join.told for join in joins]
+        ids = [answer.member_id for answer in answers]
+        generation = answers[0].generation_id
         leader = self.sync(ids[0], generation, {member_id: member_id.encode() for member_id in ids})
         assert leader.told.error_code is ErrorCode.none
         for member_id in ids[1:]:

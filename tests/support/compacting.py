@@ -33,7 +33,7 @@ def write(simulation: Simulation, *pairs: Pair, codec: int = 0, **header: int) -
 
 def stored(simulation: Simulation, broker: int = 1) -> list[list[tuple[int, bytes | None, bytes | None]]]:
     """Return (offset, key, value) of each record of each batch of a replica."""
-    found = []
+    batches = []
     for batch in simulation.partition().replicas[broker].log.batches:
         data = batch.data
         header = read_batch_header(data)
@@ -42,8 +42,8 @@ def stored(simulation: Simulation, broker: int = 1) -> list[list[tuple[int, byte
             body = decompress(header.compression, data[RECORD_BATCH_OVERHEAD:], MAX_DECOMPRESSED_BYTES)
             data = pack_batch(header._replace(attributes=header.attributes & ~COMPRESSION_MASK), body)
         records = decode_records(data)
-        found.append([(header.base_offset + (r.offset_delta or 0), r.key, r.value) for r in records])
-    return found
+        batches.append([(header.base_offset + (r.offset_delta or 0), r.key, r.value) for r in records])
+    return batches
 
 
 def pairs_of(simulation: Simulation, broker: int = 1) -> list[tuple[int, bytes | None, bytes | None]]:

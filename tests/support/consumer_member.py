@@ -52,9 +52,9 @@ class ConsumerHarness(GroupHarness):
 
     def group(self, group_id: str = "g") -> ConsumerGroup:
         """Return the group's current state, committed or not."""
-        found = self.shard(group_id).groups.get(group_id)
-        assert isinstance(found, ConsumerGroup)
-        return found
+        group = self.shard(group_id).groups.get(group_id)
+        assert isinstance(group, ConsumerGroup)
+        return group
 
 
 def held(answer: HeartbeatAnswer) -> set[Place]:

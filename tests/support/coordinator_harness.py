@@ -191,13 +191,13 @@ class CoordinatorHarness:
 
     def log_entries(self) -> list[tuple[int, str, str | None]]:
         """Return offset, name and text of all records of the leader."""
-        found = []
+        entries = []
         for batch in self.partition.leader_log.batches:
             for number, record in enumerate(decode_records(batch.records)):
                 assert record.key is not None
                 text = None if record.value is None else record.value[2:].decode()
-                found.append((batch.base_offset + number, record.key[2:].decode(), text))
-        return found
+                entries.append((batch.base_offset + number, record.key[2:].decode(), text))
+        return entries
 
     def refuse_append(self, code: ErrorCode | None) -> None:
         """Let the leader's log refuse appends from now on; None: accept them again."""

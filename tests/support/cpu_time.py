@@ -20,12 +20,12 @@ CONTROL_MS = 1.0  # what so many steps take on a core of its own, CPython 3.11 o
 
 def scheduled_s(pid: int) -> dict[str, tuple[float, float]]:
     """Return seconds on a core and seconds ready for one, by thread. Empty for a process that does not exist."""
-    found = {}
+    seconds = {}
     for task in Path(f"/proc/{pid}/task").glob("*"):
         with suppress(OSError, ValueError):  # a thread that has just ended, or a system that does not count
             ran, waited, _ = (task / "schedstat").read_text().split()
-            found[task.name] = int(ran) / 1e9, int(waited) / 1e9
-    return found
+            seconds[task.name] = int(ran) / 1e9, int(waited) / 1e9
+    return seconds
 
 
 def control_ms() -> float:

@@ -48,12 +48,12 @@ class AnyClient:
     @property
     def frames(self) -> list[bytes]:
         """Return the complete frames, without their length."""
-        found, data = [], self.data
+        frames_, data = [], self.data
         while len(data) >= 4 and len(data) >= 4 + int.from_bytes(data[:4], "big"):
             size = int.from_bytes(data[:4], "big")
-            found.append(data[4 : 4 + size])
+            frames_.append(data[4 : 4 + size])
             data = data[4 + size :]
-        return found
+        return frames_
 
     def produced(self, version: int = 9) -> list[dict[int, tuple[int, int]]]:
         """Return (error, base offset) by partition, for each response to a Produce."""

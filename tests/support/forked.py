@@ -113,15 +113,15 @@ class Forks:
         **streams: Any,
     ) -> subprocess.Popen[str]:
         """Start a program. `streams` are those of Popen."""
-        asked = {
+        program = {
             "words": list(map(str, words)),
             "cwd": str(cwd or Path.cwd()),
             "env": dict(os.environ if env is None else env),
             "prelude": prelude,
         }
         if ARE_FORKED:
-            return _Forked(self, asked, **streams)
-        command = [sys.executable, "-P", __file__, json.dumps(asked)]
+            return _Forked(self, program, **streams)
+        command = [sys.executable, "-P", __file__, json.dumps(program)]
         return subprocess.Popen(command, env=_with_our_path(), text=True, **streams)
 
     def fork(self, asked: Mapping[str, Any], streams: list[int]) -> int:
@@ -218,8 +218,8 @@ def serve(preload: str, answering: socket.socket) -> None:
             answering.send(str(pid).encode())
             os._exit(0)
         os.waitpid(between, 0)
-        for each in (adopted, adopting, *streams):
-            os.close(each)
+        for descriptor in (adopted, adopting, *streams):
+            os.close(descriptor)
         answering.send(b"adopted")
 
 

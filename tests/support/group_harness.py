@@ -100,13 +100,13 @@ class GroupHarness:
     def records(self, group_id: str = "g") -> list[tuple[Any, Any]]:
         """Return keys and values of all records in the log, committed or not."""
         log = self.partition(group_id).leader_log
-        found: list[tuple[Any, Any]] = []
+        decoded_records: list[tuple[Any, Any]] = []
         for batch in log.batches:
             for record in decode_records(batch.records):
                 decoded = decode_record(record.key, record.value)
                 assert decoded is not None
-                found.append(decoded)
-        return found
+                decoded_records.append(decoded)
+        return decoded_records
 
     @property
     def _any_coordinator(self) -> GroupCoordinator:

@@ -31,10 +31,10 @@ class Told:
         self._left = stop_after
 
     def assigned(self, partitions: Iterable[int]) -> None:
-        found = sorted(partitions)
-        if found != (self._assigned or []):
-            self._assigned = found
-            tell(assigned=found)
+        indexes = sorted(partitions)
+        if indexes != (self._assigned or []):
+            self._assigned = indexes
+            tell(assigned=indexes)
 
     def read(self, values: list[bytes]) -> None:
         if values:
@@ -50,18 +50,18 @@ def confluent(plan: dict[str, Any]) -> None:
 
     settings = {"bootstrap.servers": plan["bootstrap"], "group.id": plan["group"], "auto.offset.reset": "earliest"}
     consumer = Consumer(settings | plan["settings"])
-    told = Told(plan["stop_after"])
+    member = Told(plan["stop_after"])
     consumer.subscribe(
-        [plan["topic"]], on_revoke=lambda _, parts: tell(revoked=sorted(each.partition for each in parts))
+        [plan["topic"]], on_revoke=lambda _, parts: tell(revoked=sorted(part.partition for part in parts))
     )
     while not stopped.is_set():
         message = consumer.poll(0.1)
-        told.assigned(each.partition for each in consumer.assignment())
+        member.assigned(part.partition for part in consumer.assignment())
         if message is not None:
             if message.error():
                 tell(error=str(message.error()))
             else:
-                told.read([message.value() or b""])
+                member.read([message.value() or b""])
     consumer.close()
 
 
@@ -70,13 +70,13 @@ def kafka_python(plan: dict[str, Any]) -> None:
 
     settings = {"bootstrap_servers": plan["bootstrap"], "group_id": plan["group"], "auto_offset_reset": "earliest"}
     consumer = KafkaConsumer(plan["topic"], **(settings | plan["settings"]))
-    told = Told(plan["stop_after"])
+    member = Told(plan["stop_after"])
     while not stopped.is_set():
         # See docs/decisions.md, 127.
         time_ms = 100 if consumer.assignment() else 3_000
         records = consumer.poll(time_ms, max_records=1 if plan["stop_after"] else None)
-        told.assigned(each.partition for each in consumer.assignment())
-        told.read([record.value or b"" for batch in records.values() for record in batch])
+        member.assigned(part.partition for part in consumer.assignment())
+        member.read([record.value or b"" for batch in records.values() for record in batch])
     consumer.close()
 
 
@@ -87,13 +87,13 @@ async def aiokafka(plan: dict[str, Any]) -> None:
 
     settings = {"bootstrap_servers": plan["bootstrap"], "group_id": plan["group"], "auto_offset_reset": "earliest"}
     consumer = AIOKafkaConsumer(plan["topic"], **(settings | plan["settings"]))
-    told = Told(plan["stop_after"])
+    member = Told(plan["stop_after"])
     await consumer.start()
     try:
         while not stopped.is_set():
             records = await consumer.getmany(timeout_ms=100, max_records=1 if plan["stop_after"] else None)
-            told.assigned(each.partition for each in consumer.assignment())
-            told.read([record.value or b"" for batch in records.values() for record in batch])
+            member.assigned(part.partition for part in consumer.assignment())
+            member.read([record.value or b"" for batch in records.values() for record in batch])
     finally:
         await stop(consumer)
 

@@ -116,7 +116,7 @@ class Member:
     @property
     def assignments(self) -> list[list[int]]:
         """Return the assignments in order."""
-        return [each["assigned"] for each in self.told if "assigned" in each]
+        return [message["assigned"] for message in self.told if "assigned" in message]
 
     @property
     def assigned(self) -> list[int]:
@@ -124,11 +124,11 @@ class Member:
 
     @property
     def revoked(self) -> set[int]:
-        return {partition for each in self.told for partition in each.get("revoked", ())}
+        return {partition for message in self.told for partition in message.get("revoked", ())}
 
     @property
     def values(self) -> list[str]:
-        return [value for each in self.told for value in each.get("read", ())]
+        return [value for message in self.told for value in message.get("read", ())]
 
 
 @contextmanager
@@ -160,4 +160,4 @@ def await_shares(parties: list[Member], sizes: list[int]) -> None:
 
 def await_values(parties: list[Member], values: set[str]) -> None:
     """Wait until these values are read."""
-    wait_until(lambda: values <= {value for each in parties for value in each.values}, "the last record")
+    wait_until(lambda: values <= {value for party in parties for value in party.values}, "the last record")

@@ -66,7 +66,7 @@ def _meant(schema: Mapping[str, Any], schemas: Mapping[str, Any]) -> st.SearchSt
     if "$ref" in schema:
         return _meant(schemas[schema["$ref"].rpartition("/")[2]], schemas)
     if "anyOf" in schema:
-        return st.one_of([values(each, schemas) for each in schema["anyOf"]])
+        return st.one_of([values(alternative, schemas) for alternative in schema["anyOf"]])
     if "enum" in schema or "const" in schema:
         return st.sampled_from(schema.get("enum") or [schema["const"]])
     match schema.get("type"):
@@ -78,7 +78,7 @@ def _meant(schema: Mapping[str, Any], schemas: Mapping[str, Any]) -> st.SearchSt
                 TEXTS, values(of_values, schemas) if isinstance(of_values, dict) else ANY, max_size=2
             )
         case "array":
-            items = [values(each, schemas) for each in schema.get("prefixItems", ())]
+            items = [values(item, schemas) for item in schema.get("prefixItems", ())]
             return st.tuples(*items) if items else st.lists(values(schema.get("items", {}), schemas), max_size=2)
         case "integer":
             least = schema.get("minimum", 0)
@@ -97,7 +97,7 @@ def _meant(schema: Mapping[str, Any], schemas: Mapping[str, Any]) -> st.SearchSt
 
 def _members(schema: Mapping[str, Any], schemas: Mapping[str, Any]) -> st.SearchStrategy[Any]:
     required = schema.get("required", ())
-    members = {name: values(each, schemas) for name, each in schema["properties"].items()}
+    members = {name: values(member, schemas) for name, member in schema["properties"].items()}
     return st.fixed_dictionaries(
         {name: member for name, member in members.items() if name in required},
         optional={name: member for name, member in members.items() if name not in required},
@@ -111,8 +111,8 @@ def encode(value: Any) -> bytes:
 
 def in_path(text: object) -> str:
     """A part of a path or a query, escaped; what no UTF-8 has as the bytes that it would have."""
-    told = text if isinstance(text, str) else json.dumps(text)
-    return quote(told.removeprefix(_DIGITS).encode("utf-8", "surrogatepass"), safe="")
+    raw = text if isinstance(text, str) else json.dumps(text)
+    return quote(raw.removeprefix(_DIGITS).encode("utf-8", "surrogatepass"), safe="")
 
 
 # Words that Python has for its programmers, and no client knows.

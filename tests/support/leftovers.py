@@ -213,5 +213,5 @@ def untracked(checkout: Path) -> set[str]:
         lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
     except (OSError, subprocess.CalledProcessError):
         return set()
-    found = {line[3:] for line in lines if line.startswith(("??", "!!"))}
-    return {path for path in found if not any(name in path for name in OF_TOOLS)}
+    paths = {line[3:] for line in lines if line.startswith(("??", "!!"))}
+    return {path for path in paths if not any(name in path for name in OF_TOOLS)}

@@ -15,8 +15,8 @@ def leader_of(kafka: FakeCluster, topic: str, partition: int = 0) -> NodeEndpoin
     endpoints = {endpoint.node_id: endpoint for endpoint in kafka.endpoints}
     with RawClient(kafka.endpoints[0]) as client:
         _, answer = decode_response(METADATA, 12, client.ask(metadata([topic], allow_auto_topic_creation=False)))
-    (found,) = answer.topics
-    return endpoints[found.partitions[partition].leader_id]
+    (topic_,) = answer.topics
+    return endpoints[topic_.partitions[partition].leader_id]
 
 
 def read_log(kafka: FakeCluster, topic: str, partition: int = 0) -> list[tuple[int, bytes | None]]:
@@ -26,11 +26,11 @@ def read_log(kafka: FakeCluster, topic: str, partition: int = 0) -> list[tuple[i
         while True:
             offset = records[-1][0] + 1 if records else 0
             _, answer = decode_response(FETCH, 11, client.ask(fetch(topic, partition, offset)))
-            (found,) = answer.responses[0].partitions
-            assert found.error_code == 0, found
-            if not found.records:
+            (partition_data,) = answer.responses[0].partitions
+            assert partition_data.error_code == 0, partition_data
+            if not partition_data.records:
                 return records
-            records += _in_set(found.records)
+            records += _in_set(partition_data.records)
 
 
 def read_values(kafka: FakeCluster, topic: str, partition: int = 0) -> list[bytes | None]:
@@ -41,10 +41,10 @@ def read_values(kafka: FakeCluster, topic: str, partition: int = 0) -> list[byte
 
 
 def _in_set(records: bytes) -> list[tuple[int, bytes | None]]:
-    found = []
+    pairs = []
     while records:
         header = read_batch_header(records)
         for index, record in enumerate(decode_records(records[: header.size_in_bytes])):
-            found.append((header.base_offset + index, record.value))
+            pairs.append((header.base_offset + index, record.value))
         records = records[header.size_in_bytes :]
-    return found
+    return pairs

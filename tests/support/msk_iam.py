@@ -45,8 +45,8 @@ def fields_at(
     for name, value in signed.items():
         assert hasattr(signer, name), name
         setattr(signer, name, value)
-    found: dict[str, str] = json.loads(signer.first_message())
-    return found
+    fields: dict[str, str] = json.loads(signer.first_message())
+    return fields
 
 
 def message(fields: Mapping[str, Any]) -> bytes:

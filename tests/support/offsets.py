@@ -78,15 +78,15 @@ def errors_of(simulation: Simulation, answer: Any, version: int) -> dict[tuple[s
 def name_of(simulation: Simulation, topic: Any) -> str:
     if hasattr(topic, "name"):
         return str(topic.name)
-    found = simulation.cluster.metadata.topic_by_id(topic.topic_id)
-    return "?" if found is None else found.name
+    metadata = simulation.cluster.metadata.topic_by_id(topic.topic_id)
+    return "?" if metadata is None else metadata.name
 
 
 def fetch_values(
     simulation: Simulation, groups: dict[str, list[tuple[str, int]] | None], version: int, **values: Any
 ) -> dict[str, Any]:
     """Return the fields of a request for these partitions by group; None: all of them."""
-    asked = []
+    group_requests = []
     for group_id, partitions in groups.items():
         by_topic: dict[str, list[int]] = {}
         for topic, partition in partitions or ():
@@ -97,10 +97,10 @@ def fetch_values(
                 {"name": name, "topic_id": topic_id(simulation, name), "partition_indexes": tuple(indexes)}
                 for name, indexes in by_topic.items()
             ]
-        asked.append({"group_id": group_id, "member_id": None, "member_epoch": -1, "topics": topics} | values)
+        group_requests.append({"group_id": group_id, "member_id": None, "member_epoch": -1, "topics": topics} | values)
     if version >= 8:
-        return {"groups": asked, "require_stable": values.get("require_stable", False)}
-    return asked[0] | {"require_stable": values.get("require_stable", False)}
+        return {"groups": group_requests, "require_stable": values.get("require_stable", False)}
+    return group_requests[0] | {"require_stable": values.get("require_stable", False)}
 
 
 def fetch(
@@ -126,8 +126,8 @@ def _of_group(simulation: Simulation, group: Any) -> Any:
         assert not group.topics
         return int(group.error_code)
     return {
-        (name_of(simulation, topic), each.partition_index): int(each.error_code)
-        or (each.committed_offset, getattr(each, "committed_leader_epoch", -1), each.metadata)
+        (name_of(simulation, topic), partition.partition_index): int(partition.error_code)
+        or (partition.committed_offset, getattr(partition, "committed_leader_epoch", -1), partition.metadata)
         for topic in group.topics
-        for each in topic.partitions
+        for partition in topic.partitions
     }

@@ -50,11 +50,11 @@ class OldKafkaPython:
         self._process.stdin.flush()
 
     def _until(self, last: str) -> list[str]:
-        found = []
-        while (told := self.told()) != last:
-            assert told, "the program has ended"
-            found.append(told)
-        return found
+        lines = []
+        while (line := self.told()) != last:
+            assert line, "the program has ended"
+            lines.append(line)
+        return lines
 
 
 @contextmanager
@@ -73,8 +73,8 @@ def old_kafka_python(kafka: FakeCluster, **settings: object) -> Iterator[OldKafk
         try:
             program = OldKafkaPython(process)
             program.send("first")
-            told = program.advance(1_000)  # whatever it lingers
-            assert (told or [program.told()]) == ["first offset 0"]
+            lines = program.advance(1_000)  # whatever it lingers
+            assert (lines or [program.told()]) == ["first offset 0"]
             yield program
             assert process.stdin is not None
             process.stdin.close()

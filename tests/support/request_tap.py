@@ -43,9 +43,9 @@ class Request(NamedTuple):
         for topic in message.topic_data:
             for partition in topic.partition_data:
                 batch = bytes(partition.records)
-                told = read_batch_header(batch)
-                records = decompress(told.compression, batch[RECORD_BATCH_OVERHEAD:], _MAX_RECORDS)
-                batches.append((topic.topic_id, partition.index, told._replace(batch_length=0, crc=0), records))
+                batch_header = read_batch_header(batch)
+                records = decompress(batch_header.compression, batch[RECORD_BATCH_OVERHEAD:], _MAX_RECORDS)
+                batches.append((topic.topic_id, partition.index, batch_header._replace(batch_length=0, crc=0), records))
         told_by_client = (header.client_id, message.acks, message.timeout, message.transactional_id)
         return self.broker_id, self.correlation_id, *told_by_client, batches
 
@@ -65,8 +65,8 @@ class RequestTap:
 
     def take(self) -> list[list[Request]]:
         """Return and forget the requests of each connection, in the order in which connections first sent something."""
-        found, self._received = self._received, defaultdict(list)
-        return [_requests(connection, parts) for connection, parts in found.items()]
+        received, self._received = self._received, defaultdict(list)
+        return [_requests(connection, parts) for connection, parts in received.items()]
 
     def seen(self) -> list[Request]:
         """Return all requests until now, connection by connection."""
@@ -77,9 +77,9 @@ class RequestTap:
 def _requests(connection: Connection, parts: list[bytes]) -> list[Request]:
     decoder = FrameDecoder()
     decoder.feed(b"".join(parts))
-    found = []
+    requests = []
     while (frame := decoder.next_frame()) is not None:
         api_key, version = peek_api(frame)
         correlation_id = int.from_bytes(frame[4:8], "big")
-        found.append(Request(connection.broker_id, api_key, version, correlation_id, bytes(frame[8:])))
-    return found
+        requests.append(Request(connection.broker_id, api_key, version, correlation_id, bytes(frame[8:])))
+    return requests

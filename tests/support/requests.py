@@ -79,8 +79,8 @@ def init_producer_id(client: RawClient) -> int:
     frame = request(INIT_PRODUCER_ID, 4, {"transactional_id": None, "transaction_timeout": timedelta(seconds=60)})
     _, answer = decode_response(INIT_PRODUCER_ID, 4, client.ask(frame))
     assert answer.error_code == 0
-    found: int = answer.producer_id
-    return found
+    producer_id: int = answer.producer_id
+    return producer_id
 
 
 def metadata(

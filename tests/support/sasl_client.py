@@ -32,8 +32,8 @@ class SaslClient:
     def ask(self, api_key: int, version: int, **values: Any) -> Any:
         before = len(self.client.answers)
         self.client.send(request(api_key, version, values, correlation_id=77))
-        found = self.client.answers[before:]
-        return decode_response(api_key, version, found[0][1])[1] if found else None
+        answers = self.client.answers[before:]
+        return decode_response(api_key, version, answers[0][1])[1] if answers else None
 
     def handshake(self, mechanism: str, version: int = 1) -> Any:
         return self.ask(SASL_HANDSHAKE, version, mechanism=mechanism)

@@ -12,15 +12,15 @@ import pytest
 def units(items: Sequence[pytest.Item]) -> list[list[int]]:
     """Return the indices of tests that go to one worker together, in the order of the first of each: all of Spark, so
     that there is one JVM, and those of each file with the marker `one_process`. Any other test goes alone."""
-    found: dict[object, list[int]] = {}
+    indexes: dict[object, list[int]] = {}
     for index, item in enumerate(items):
         scope: object = index
         if _needs_spark(item):
             scope = "spark"
         elif item.get_closest_marker("one_process"):
             scope = item.path
-        found.setdefault(scope, []).append(index)
-    return list(found.values())
+        indexes.setdefault(scope, []).append(index)
+    return list(indexes.values())
 
 
 def sort(items: list[pytest.Item]) -> None:

@@ -77,7 +77,7 @@ class Secured:
     def of(cls, library: str, certificates: Path | None = None, *, is_signed: bool = True) -> Iterator[Self]:
         """Start both. Skip the test if the program cannot be built here. `certificates` is a folder with a CA;
         `is_signed` says whether tokens are signed, or unsecured as by Kafka's default."""
-        [client] = [each for each in SECURED if each.name == library]
+        [client] = [client_ for client_ in SECURED if client_.name == library]
         command, folder = program(client)
         config = {**CONFIG, **({_VALIDATOR: _HANDLER} if is_signed else {})}
         listeners = [PLAINTEXT, SASL, TLS]
@@ -116,8 +116,8 @@ class Secured:
 
     def values(self) -> list[str]:
         """Return the values in the logs of both topics."""
-        found = [value for topic in (TOPIC, DENIED) for _, value in read_log(self.kafka, topic)]
-        return [value.decode() for value in found if value is not None]
+        raw_values = [value for topic in (TOPIC, DENIED) for _, value in read_log(self.kafka, topic)]
+        return [value.decode() for value in raw_values if value is not None]
 
     def is_in_log(self) -> bool:
         """Return True if a record of the last play is in a log."""
@@ -125,7 +125,7 @@ class Secured:
 
     def logins(self) -> set[tuple[str, str, str]]:
         """Return mechanism, principal and error of the logins of the last play."""
-        return {(each.mechanism, each.principal, each.error) for each in self._all_logins()[self._before :]}
+        return {(login.mechanism, login.principal, login.error) for login in self._all_logins()[self._before :]}
 
     def _all_logins(self) -> list[Login]:
         return [event for event in self.kafka.journal if isinstance(event, Login)]

@@ -102,9 +102,9 @@ class SecuredClient:
 
     def test_a_client_is_refused(self, secured: Secured, refusal: str) -> None:
         play, mechanism = REFUSED[refusal]
-        told, expected = play(secured), self.refusals[refusal]
-        assert told.get("error", "") == expected.name, told
-        assert expected.text in told.get("text", ""), told
+        outcome, expected = play(secured), self.refusals[refusal]
+        assert outcome.get("error", "") == expected.name, outcome
+        assert expected.text in outcome.get("text", ""), outcome
         assert not secured.is_in_log()
         if mechanism is not None:
             assert secured.logins() == {(mechanism, "", "SASL_AUTHENTICATION_FAILED")}

@@ -62,15 +62,15 @@ class Stage:
 
     def state(self) -> dict[str, str]:
         """Return all that can be read, and the end of each log."""
-        found = {str(index): self._read(frame).hex() for index, frame in enumerate(_READS)}
+        values = {str(index): self._read(frame).hex() for index, frame in enumerate(_READS)}
         for topic in ("t", "u", GROUPS, TRANSACTIONS):
             for index in range(3):
                 partition = self.kafka.cluster.metadata.find_partition(topic, index)
                 if partition is not None:
                     log = partition.leader_log
                     ends = f"{log.log_start_offset} {partition.high_watermark} {log.log_end_offset}"
-                    found[f"{topic}-{index}"] = f"{ends}, led by {partition.leader_id}, {partition.isr}"
-        return found
+                    values[f"{topic}-{index}"] = f"{ends}, led by {partition.leader_id}, {partition.isr}"
+        return values
 
 
 def _key_and_version(frame: bytes) -> tuple[int, int]:

@@ -54,7 +54,7 @@ class StockMember:
         self._join()
 
     def __repr__(self) -> str:
-        said = [asked.answers for asked in self.asked[-3:]]
+        said = [request.answers for request in self.asked[-3:]]
         return f"StockMember({self.member_id!r}, instance {self.instance_id}, alive {self.is_alive}, told {said})"
 
     def crash(self) -> None:
@@ -118,7 +118,7 @@ class StockMember:
             assert joined.member_id
             self.member_id, self.generation = joined.member_id, joined.generation_id
             is_leader = joined.leader == joined.member_id and not joined.skip_assignment
-            assignments = self._assigned([each.member_id for each in joined.members]) if is_leader else None
+            assignments = self._assigned([member.member_id for member in joined.members]) if is_leader else None
             self._syncing = self._members.sync(self.member_id, self.generation, assignments, self.instance_id)
             self.asked.append(self._syncing)
         elif code is ErrorCode.member_id_required:

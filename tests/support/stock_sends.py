@@ -81,8 +81,8 @@ class _Ours:
 
     async def _run(self) -> None:
         async with AsyncProducer(self._settings, self._generation) as producer:
-            while (asked := await self._asked.get()) is not None:
-                await self._send(producer, *asked)
+            while (send := await self._asked.get()) is not None:
+                await self._send(producer, *send)
 
     async def _send(self, producer: AsyncProducer, topic: str, partition: int, key: str, size: int) -> None:
         began, thrown = time.monotonic(), ""

@@ -103,16 +103,16 @@ class RecordsClient(RawClient):
         return False
 
     def _exactly(self, size: int) -> bytes:
-        found = b""
-        while len(found) < size:
+        received = b""
+        while len(received) < size:
             try:
-                part = self.tls.read(size - len(found))
+                part = self.tls.read(size - len(received))
             except ssl.SSLWantReadError:
                 self._exchange()
                 continue
             except ssl.SSLZeroReturnError:  # in place of an empty part, if this side has ended, too
                 part = b""
             if not part:
-                raise EOFError(f"the broker ended TLS after {len(found)} of {size} bytes")
-            found += part
-        return found
+                raise EOFError(f"the broker ended TLS after {len(received)} of {size} bytes")
+            received += part
+        return received

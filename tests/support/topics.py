@@ -7,6 +7,6 @@ from fakebroker.core.controller.topics import Topic
 
 
 def topic_of(cluster: Cluster, name: str = "t") -> Topic:
-    found = cluster.metadata.topic(name)
-    assert found is not None, name
-    return found
+    metadata = cluster.metadata.topic(name)
+    assert metadata is not None, name
+    return metadata

@@ -27,9 +27,9 @@ def recorded(simulation: Simulation) -> Journal:
 
 def of_transactions(journal: Journal) -> list[Event]:
     """Return the events of transactions, and forget all events so far."""
-    found: list[Event] = [event for event in journal if isinstance(event, TransactionEvent)]
+    events: list[Event] = [event for event in journal if isinstance(event, TransactionEvent)]
     journal.clear()
-    return found
+    return events
 
 
 def names(events: list[Event]) -> list[str]:
@@ -106,7 +106,9 @@ def fetched(client: SimulatedClient, partition: int = 0, isolation: int = READ_C
 def read_committed(client: SimulatedClient, partition: int = 0) -> list[bytes]:
     """Return the values that a read_committed consumer gives to its user, without aborted ones."""
     answer = fetched(client, partition)
-    aborted = sorted((each.first_offset, each.producer_id) for each in answer.aborted_transactions or ())
+    aborted = sorted(
+        (transaction.first_offset, transaction.producer_id) for transaction in answer.aborted_transactions or ()
+    )
     data, values, hidden = answer.records or b"", [], set()
     while data:
         header = read_batch_header(data)

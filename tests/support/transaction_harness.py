@@ -35,8 +35,8 @@ class _Channel:
         self._harness = harness
 
     def leader_of(self, partition: TopicPartition) -> int | None:
-        found = self._harness.simulation.cluster.metadata.find_partition(*partition)
-        return None if found is None or found.leader_id == NO_LEADER else found.leader_id
+        metadata = self._harness.simulation.cluster.metadata.find_partition(*partition)
+        return None if metadata is None or metadata.leader_id == NO_LEADER else metadata.leader_id
 
     def send(
         self, broker_id: int, entry: TxnMarkerEntry, answered: Callable[[Mapping[TopicPartition, ErrorCode]], None]
@@ -45,10 +45,15 @@ class _Channel:
         if broker is None or broker_id in self._harness.deaf:
             return False
         mark = Mark(entry.producer_id, entry.producer_epoch, entry.marker, entry.transaction_version)
-        marks = {self._harness.partition(each): mark for each in entry.partitions}
+        marks = {self._harness.partition(partition): mark for partition in entry.partitions}
 
         def written(status: list[ProducePartitionStatus]) -> None:
-            answered({each.topic_partition: ErrorCode(each.response.error_code) for each in status})
+            answered(
+                {
+                    marker_status.topic_partition: ErrorCode(marker_status.response.error_code)
+                    for marker_status in status
+                }
+            )
 
         write_marks(broker.replicas, 30_000, marks, written, self._harness.now)
         return True
@@ -81,9 +86,9 @@ class TransactionHarness:
         return self.simulation.now
 
     def partition(self, topic_partition: TopicPartition) -> Partition:
-        found = self.simulation.cluster.metadata.find_partition(*topic_partition)
-        assert found is not None
-        return found
+        metadata = self.simulation.cluster.metadata.find_partition(*topic_partition)
+        assert metadata is not None
+        return metadata
 
     @property
     def state_partition(self) -> Partition:
@@ -164,6 +169,6 @@ class TransactionHarness:
 
     @property
     def state(self) -> str:
-        found = self.coordinator.states.find("tx")
-        assert found is not None
-        return found.transaction.now.state.value
+        entry = self.coordinator.states.find("tx")
+        assert entry is not None
+        return entry.transaction.now.state.value

@@ -55,9 +55,9 @@ class World:
 
     def send(self, client: SimulatedProducer, record: int, partition_: int = 0) -> Sending:
         def told(metadata: RecordMetadata | None, error: ProducerError | None) -> None:
-            found = metadata.offset if metadata is not None else error
-            assert found is not None
-            self.told[record] = found
+            result = metadata.offset if metadata is not None else error
+            assert result is not None
+            self.told[record] = result
 
         sending = client.producer.send(
             "t", b"%d" % record, self.simulation.now.wall_ms, self.producers.now_ms, partition=partition_, callback=told

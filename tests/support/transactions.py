@@ -55,7 +55,9 @@ def add(client: SimulatedClient, producer: tuple[int, int], *partitions: int, ve
     answer = ask(client, ADD_PARTITIONS, version, **values)
     results = answer.results_by_topic_v3_and_below if version < 4 else answer.results_by_transaction[0].topic_results
     return {
-        each.partition_index: int(each.partition_error_code) for topic in results for each in topic.results_by_partition
+        result.partition_index: int(result.partition_error_code)
+        for topic in results
+        for result in topic.results_by_partition
     }
 
 

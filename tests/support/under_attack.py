@@ -117,7 +117,11 @@ class UnderAttack(Serving):
 
     def peak_bytes(self) -> int:
         """Return the peak since `forget_peak`."""
-        (line,) = [each for each in Path(f"/proc/{self.pid}/status").read_text().splitlines() if "VmHWM" in each]
+        (line,) = [
+            status_line
+            for status_line in Path(f"/proc/{self.pid}/status").read_text().splitlines()
+            if "VmHWM" in status_line
+        ]
         return int(line.split()[1]) * 1024
 
     def forget_peak(self) -> None:
@@ -143,7 +147,7 @@ class UnderAttack(Serving):
 
         The followers of the topic are frozen; the requests come one after the other.
         """
-        found: list[float] = []
+        lateness: list[float] = []
         with self.client(SLOW) as client:
             for _ in range(times):
                 due = time.monotonic() + timeout_ms / 1000
@@ -154,8 +158,8 @@ class UnderAttack(Serving):
                 late = (time.monotonic() - due) * 1000
                 assert late > -1, f"a timeout is never early, and not by {-late:.1f} ms"
                 assert [error for error, _ in answer.partitions.values()] == [7], "REQUEST_TIMED_OUT"
-                found.append(stall.ms())
-        return found
+                lateness.append(stall.ms())
+        return lateness
 
     # How it serves on, and how it ends.
 
@@ -302,7 +306,7 @@ def hold(
             stalls.append(max(broker.stalls))
             said = broker.process.communicate(timeout=LIMIT_S)[1]
         assert "Traceback" not in said, said
-        stood = ", ".join(f"{each:.0f}" for each in stalls)
+        stood = ", ".join(f"{stall:.0f}" for stall in stalls)
         figures = f"stalls {stood} ms, memory {took:.0f} MiB, status {status}"
         figures += f", worked {worked_ms:.0f} ms and slept {slept_ms:.0f} ms until the end"
         within = len(stalls) < ATTEMPTS or stalls[-1] <= limit_ms

@@ -87,12 +87,12 @@ class WireTap:
 
 
 def _frames(parts: list[tuple[float, bytes]]) -> list[tuple[float, bytes]]:
-    decoder, found = FrameDecoder(), []
+    decoder, frames = FrameDecoder(), []
     for at_ms, data in parts:
         decoder.feed(data)
         while (frame := decoder.next_frame()) is not None:
-            found.append((at_ms, frame))
-    return found
+            frames.append((at_ms, frame))
+    return frames
 
 
 def _outcome(version: int, answer: bytes) -> tuple[int, int]:

@@ -63,8 +63,8 @@ class _Worker:
             warnings.simplefilter("ignore", DeprecationWarning)  # of a fork beside threads: pyarrow has some
             self.pid = os.fork()
         if self.pid == 0:
-            for each in (self, *siblings):
-                each.close()
+            for lock in (self, *siblings):
+                lock.close()
             _be(lambda: run(self, requests, results))
         requests.close()
         results.close()
@@ -228,8 +228,8 @@ class _Recorder:
     def pytest_warning_recorded(
         self, warning_message: warnings.WarningMessage, when: str, nodeid: str, location: tuple[str, int, str] | None
     ) -> None:
-        told = warning_message
-        message = warnings.WarningMessage(str(told.message), told.category, told.filename, told.lineno)
+        warned = warning_message
+        message = warnings.WarningMessage(str(warned.message), warned.category, warned.filename, warned.lineno)
         self.warned.append({"warning_message": message, "when": when, "nodeid": nodeid, "location": location})
 
     def taken(self) -> tuple[list[Mapping[str, Any]], list[dict[str, Any]]]:

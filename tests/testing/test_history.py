@@ -61,7 +61,7 @@ def test_a_coordinator_may_write_the_same_again() -> None:
     """A member that commits the same offset twice within a millisecond."""
     made, journal = simulation()
     Writer(made).write(b"a", b"b", b"a")
-    events = [each._replace(topic="__consumer_offsets") if isinstance(each, Append) else each for each in journal]
+    events = [event._replace(topic="__consumer_offsets") if isinstance(event, Append) else event for event in journal]
     assert check_history(events) == []
 
 
@@ -133,8 +133,8 @@ def test_lost_by_an_unclean_election() -> None:
     assert made.partition().isr == {1}
     made.stop(1)
     assert kinds(journal) == [(LOST, 1), (LOST, 3)]
-    told = [str(finding).split("(acks=")[1].split(")")[0] for finding in check_history(journal)]
-    assert told == ["1", "all"]
+    acks = [str(finding).split("(acks=")[1].split(")")[0] for finding in check_history(journal)]
+    assert acks == ["1", "all"]
 
 
 @pytest.mark.parametrize(("instead", "found"), [((), []), ((b"c",), [(LOST, 1), (LOST, 1)])])
@@ -206,7 +206,7 @@ def test_a_gap_in_a_journal_that_was_changed() -> None:
     Writer(made).write(b"a", b"b", b"c")
     appends = [event for event in journal if isinstance(event, Append)]
     events = [event for event in journal if event is not appends[1]]
-    assert [(found.kind, found.offset) for found in check_history(events)] == [(GAP, 2)]
+    assert [(finding.kind, finding.offset) for finding in check_history(events)] == [(GAP, 2)]
 
 
 def test_only_what_is_asked_for() -> None:
@@ -248,8 +248,8 @@ def test_simulations_lose_only_by_unclean_elections_and_have_no_gaps(seed: int) 
     plan = [step for step in random_plan(seed, 150) if step.name not in ("delete", "recreate")]
     plan = [step._replace(arguments=(*step.arguments[:3], 0)) if step.name == "topic" else step for step in plan]
     assert Replay(plan, seed, journal=journal).violation is None
-    found = check_history(journal, {LOST, GAP})
-    assert [finding for finding in found if "acks=all" in finding.sentence or finding.kind == GAP] == []
+    findings = check_history(journal, {LOST, GAP})
+    assert [finding for finding in findings if "acks=all" in finding.sentence or finding.kind == GAP] == []
 
 
 @pytest.mark.parametrize(("commits", "found"), [(False, []), (True, [(DUPLICATE, 2)])])

@@ -32,15 +32,15 @@ def shown(value: object) -> object:
 
 def changing(value: object) -> dict[int, object]:
     """Return the mutable objects in it, itself included, by identity."""
-    found: dict[int, object] = {}
+    changing_: dict[int, object] = {}
     left = [value]
     while left:
         one = left.pop()
-        if isinstance(one, CHANGING) and id(one) not in found:
-            found[id(one)] = one
+        if isinstance(one, CHANGING) and id(one) not in changing_:
+            changing_[id(one)] = one
             inside = one if isinstance(one, (list, set, deque)) else one.values() if isinstance(one, dict) else ()
             left += [*inside, *vars(one).values()] if hasattr(one, "__dict__") else inside
-    return found
+    return changing_
 
 
 @pytest.mark.interpreted  # looks into what is compiled

@@ -116,8 +116,8 @@ class TimerModel(RuleBasedStateMachine):
 
     def due(self) -> list[Task]:
         tick = self.now_ms // self.tick_ms
-        found = [task for task, (deadline_ms, _) in self.pending.items() if deadline_ms // self.tick_ms <= tick]
-        return sorted(found, key=self.pending.__getitem__)
+        tasks = [task for task, (deadline_ms, _) in self.pending.items() if deadline_ms // self.tick_ms <= tick]
+        return sorted(tasks, key=self.pending.__getitem__)
 
     def on_run(self, task: Task) -> None:
         assert self.expected, "a task ran that was not due, or that was added during the advance"

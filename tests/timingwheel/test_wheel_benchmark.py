@@ -89,13 +89,13 @@ def test_a_copy_of_ours_that_cannot_be_built_is_told_in_every_way_and_fails(
     monkeypatch.setattr(wheel, "LIBRARIES", ("timingwheel", "timingwheel-compiled"))
     assert wheel.main([]) == 1
     out = capsys.readouterr().out
-    told = [line for line in out.splitlines() if "FAILED: Expected class to be compiled" in line]
-    assert len(told) == 9 + 1, "each row of the table, and the end"
-    assert told[-1] == "wheel: timingwheel-compiled: 9 rows: FAILED: Expected class to be compiled"
+    lines = [line for line in out.splitlines() if "FAILED: Expected class to be compiled" in line]
+    assert len(lines) == 9 + 1, "each row of the table, and the end"
+    assert lines[-1] == "wheel: timingwheel-compiled: 9 rows: FAILED: Expected class to be compiled"
     assert "cancel, timingwheel-compiled: NOT MEASURED at 1,000,000" in out
     assert wheel.main(["--json"]) == 1
-    found = json.loads(capsys.readouterr().out)
-    assert found["missing"] == {"timingwheel-compiled": ["9 rows: FAILED: Expected class to be compiled"]}
+    document = json.loads(capsys.readouterr().out)
+    assert document["missing"] == {"timingwheel-compiled": ["9 rows: FAILED: Expected class to be compiled"]}
 
 
 def test_a_measurement_that_fails_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -132,13 +132,13 @@ def test_a_library_that_is_still_being_built_does_not_delay_the_others(tmp_path:
     bench.builds["kafka"] = threading.Thread(target=built.wait)
     bench.builds["kafka"].start()
     jobs = [("cancel", 1_000, library) for library in ("asyncio", "kafka", "uvloop", "heapq")]
-    found = []
+    libraries = []
     for _, _, library in bench.as_they_are_built(list(jobs)):
-        found.append(library)
+        libraries.append(library)
         if library == "uvloop":
             built.set()
             bench.builds["kafka"].join()
-    assert found == ["asyncio", "uvloop", "kafka", "heapq"]
+    assert libraries == ["asyncio", "uvloop", "kafka", "heapq"]
 
 
 def test_the_compiled_copy_is_the_packages_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

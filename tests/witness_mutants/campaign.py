@@ -59,17 +59,17 @@ def tried(spark: SparkSession, runs: Sequence[Rows], seed: int, count: int, fold
     for start in range(0, count, STACK):
         drawn = whole[start : min(start + STACK, count)]
         copies = {
-            _name(*each): Copy(_name(*each), each[0].recording, each[1], mutant_of(each[0], seed, *each[1:]))
-            for each in drawn
+            _name(*draw): Copy(_name(*draw), draw[0].recording, draw[1], mutant_of(draw[0], seed, *draw[1:]))
+            for draw in drawn
         }
         controls = [Copy(_name(rows, ways, "unchanged"), rows.recording, ways, None) for rows in runs for ways in WAYS]
-        found = judge_copies(spark, folder, [*copies.values(), *controls])
+        verdicts = judge_copies(spark, folder, [*copies.values(), *controls])
         shutil.rmtree(folder)
         for control in controls:
-            if found[control.name].is_red:
-                raise NotMeasured(f"{control.name} is not confirmed: {found[control.name].told()}")
+            if verdicts[control.name].is_red:
+                raise NotMeasured(f"{control.name} is not confirmed: {verdicts[control.name].told()}")
         yield [
-            came_of(rows, number, copies[name], found[name])
+            came_of(rows, number, copies[name], verdicts[name])
             for rows, ways, number in drawn
             for name in [_name(rows, ways, number)]
         ]
@@ -96,8 +96,8 @@ def judged_again(
     for before in draw.sample(list(results), min(count, len(results))):
         rows = Rows(load_recording(runs / before.scenario))
         mutant = mutant_of(rows, seed, before.ways, before.number)
-        found = judge_copies(spark, folder, [Copy(before.scenario, rows.recording, before.ways, mutant)])
+        verdicts = judge_copies(spark, folder, [Copy(before.scenario, rows.recording, before.ways, mutant)])
         shutil.rmtree(folder)
-        if found[before.scenario].told() != before.said:
-            alone = found[before.scenario].told()
+        if verdicts[before.scenario].told() != before.said:
+            alone = verdicts[before.scenario].told()
             raise NotMeasured(f"{before.told}: alone it is {alone!r}, and among others {before.said!r}")

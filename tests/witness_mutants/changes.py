@@ -86,18 +86,18 @@ def far(field: str) -> int:
 
 def kinds(rows: Rows, ways: int) -> list[Kind]:
     """Every kind of change that a run can have."""
-    found: list[Kind] = []
+    kinds_: list[Kind] = []
     for thing in rows.things(ways):
         for field in rows.fields(thing):
-            found += [Kind(thing, field, change) for change in changes_of(thing, field)]
-        found += [Kind(thing, ROW, change) for change in ROW_CHANGES]
+            kinds_ += [Kind(thing, field, change) for change in changes_of(thing, field)]
+        kinds_ += [Kind(thing, ROW, change) for change in ROW_CHANGES]
         if thing in CAUSES:
-            found += [Kind(thing, ROW, f"before its {cause}") for cause in CAUSES[thing]]
-    found.append(Kind(REQUESTS, ROW, ANSWERED_FIRST))
-    found += [Kind(CLIENT, CLOCK, f"at {rate} of its rate") for rate in RATES]
+            kinds_ += [Kind(thing, ROW, f"before its {cause}") for cause in CAUSES[thing]]
+    kinds_.append(Kind(REQUESTS, ROW, ANSWERED_FIRST))
+    kinds_ += [Kind(CLIENT, CLOCK, f"at {rate} of its rate") for rate in RATES]
     if ways == 3:
-        found += [Kind(JOURNAL, CLOCK, f"at {rate} of its rate") for rate in RATES]
-    return found
+        kinds_ += [Kind(JOURNAL, CLOCK, f"at {rate} of its rate") for rate in RATES]
+    return kinds_
 
 
 def changes_of(thing: str, field: str) -> list[str]:
@@ -212,10 +212,10 @@ def _shifted(rows: Rows, kind: Kind) -> Table:
         step = far(field) if is_time(field) else 1_000
     step *= _signed(change)
     most = 1 << type_of(thing, field).bit_width - 1
-    found = [(at, row, value_of(row, field)) for at, row in rows.of(thing)]
+    places = [(at, row, value_of(row, field)) for at, row in rows.of(thing)]
     return {
         at: with_value(row, field, value + step)
-        for at, row, value in found
+        for at, row, value in places
         if value is not None and -most <= value + step < most
     }, []
 
@@ -269,15 +269,15 @@ def _cause_of(rows: Rows, event: str, row: Row) -> tuple[int, Row] | None:
         return None
     earlier = [(at, other) for at, other in rows.of(event) if other["seq"] < row["seq"]]
     if row["event"] == "watermark_moved":
-        found = [
+        causes = [
             (at, other)
             for at, other in earlier
             if (other["topic"], other["partition"]) == (row["topic"], row["partition"])
             and other["base_offset"] < row["high_watermark"]
         ]
     else:
-        found = [(at, other) for at, other in earlier if other["request"] == row["request"]]
-    return max(found, key=lambda each: int(each[1]["seq"]), default=None)
+        causes = [(at, other) for at, other in earlier if other["request"] == row["request"]]
+    return max(causes, key=lambda cause: int(cause[1]["seq"]), default=None)
 
 
 def _moved_client(rows: Rows, at: int, row: Row, draw: random.Random) -> Table | None:
@@ -300,7 +300,7 @@ def _moved_partition(rows: Rows, at: int, row: Row, draw: random.Random) -> Tabl
 
 def _moved_event(rows: Rows, at: int, row: Row, draw: random.Random) -> Table | None:
     """Move the event to the beginning or the end of the journal."""
-    seqs = [each["seq"] for each in rows.all[JOURNAL_PARQUET]]
+    seqs = [event["seq"] for event in rows.all[JOURNAL_PARQUET]]
     sign = draw.choice((-1, 1))
     seq = max(seqs) + 1 if sign > 0 else min(seqs) - 1
     return {at: row | {"seq": seq, "mono_ms": row["mono_ms"] + sign * far("_ms")}}, []

@@ -23,8 +23,8 @@ def _of_request(is_so: Condition) -> Condition:
     """A condition on the request that the row is of; not met if it is of none."""
 
     def meets(rows: Rows, row: Row) -> bool:
-        asked = rows.request_of(row)
-        return asked is not None and is_so(rows, asked)
+        request = rows.request_of(row)
+        return request is not None and is_so(rows, request)
 
     return meets
 
@@ -42,23 +42,23 @@ def _is_member(row: Row) -> bool:
     return _read(row).get("group_id") is not None
 
 
-_of_raw = _of_request(lambda rows, asked: asked["client"] == "raw")
+_of_raw = _of_request(lambda rows, request: request["client"] == "raw")
 
 CONDITIONS: Mapping[str, Condition] = {
     ALWAYS: lambda rows, row: True,
     "of raw requests": _of_raw,
     "of what is no raw request": lambda rows, row: not _of_raw(rows, row),
-    "of what is in no log": _of_request(lambda rows, asked: not rows.is_in_log(asked)),
-    "of what was not answered": _of_request(lambda rows, asked: asked["outcome"] != "answered"),
-    "of what did not time out": _of_request(lambda rows, asked: asked["error_code"] != TIMED_OUT),
+    "of what is in no log": _of_request(lambda rows, request: not rows.is_in_log(request)),
+    "of what was not answered": _of_request(lambda rows, request: request["outcome"] != "answered"),
+    "of what did not time out": _of_request(lambda rows, request: request["error_code"] != TIMED_OUT),
     "of other answers than NONE and REQUEST_TIMED_OUT": _of_request(
-        lambda rows, asked: asked["error_code"] not in CERTAIN
+        lambda rows, request: request["error_code"] not in CERTAIN
     ),
-    "of what does not wait": _of_request(lambda rows, asked: not asked["must_wait"]),
-    "of what has no other right answer": _of_request(lambda rows, asked: not asked["also"]),
-    "of what is not compressed": _of_request(lambda rows, asked: asked["compression"] in (None, NO_COMPRESSION)),
-    "of what was not throttled": _of_request(lambda rows, asked: not asked["throttle_ms"]),
-    "of what is last on its connection": _of_request(lambda rows, asked: rows.is_last(asked)),
+    "of what does not wait": _of_request(lambda rows, request: not request["must_wait"]),
+    "of what has no other right answer": _of_request(lambda rows, request: not request["also"]),
+    "of what is not compressed": _of_request(lambda rows, request: request["compression"] in (None, NO_COMPRESSION)),
+    "of what was not throttled": _of_request(lambda rows, request: not request["throttle_ms"]),
+    "of what is last on its connection": _of_request(lambda rows, request: rows.is_last(request)),
     "of rows that end no reader": lambda rows, row: _read(row).get("what") != "done",
     "of rows that are no record": lambda rows, row: _read(row).get("what") != "record",
     "of readers of no group": lambda rows, row: not _is_member(row),

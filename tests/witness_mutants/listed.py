@@ -39,20 +39,20 @@ class Listed(NamedTuple):
 
     def covers(self, kind: Kind, ways: int) -> bool:
         parts = ((kind.thing, self.things), (kind.field, self.fields), (kind.change, self.changes))
-        return self.ways in (0, ways) and all(any(fnmatchcase(one, each) for each in many) for one, many in parts)
+        return self.ways in (0, ways) and all(any(fnmatchcase(one, pattern) for pattern in many) for one, many in parts)
 
 
 @cache
 def load_listed(path: Path = FILE) -> tuple[Listed, ...]:
     """Read the file. Raise ValueError for an entry that says no reason, or has a key that is not known."""
-    found = []
+    entries = []
     for entry in tomllib.loads(path.read_text(encoding="utf-8")).get("listed", []):
         unknown = set(entry) - {"things", "fields", "changes", "ways", "where", "why"}
         if unknown or not entry.get("why"):
             raise ValueError(f"{entry}: it needs `why`, and has no {', '.join(sorted(unknown)) or 'other key'}")
         things, fields, changes = (tuple(entry.get(name, (ANY,))) for name in ("things", "fields", "changes"))
-        found.append(Listed(things, fields, changes, entry.get("ways", 0), entry.get("where", ALWAYS), entry["why"]))
-    return tuple(found)
+        entries.append(Listed(things, fields, changes, entry.get("ways", 0), entry.get("where", ALWAYS), entry["why"]))
+    return tuple(entries)
 
 
 def judgement_of(kind: Kind, ways: int, changed: Sequence[tuple[Row, Row | None]], meets: Meets) -> tuple[str, str]:

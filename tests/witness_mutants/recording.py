@@ -112,15 +112,17 @@ def record(scenario: LoadScenario, folder: Path, seed: int, config: Mapping[str,
             keep(folder, LOG_PARQUET, list(read_parts(iter([parts]))))
             keep(folder, PARTS_PARQUET, [parts])
     journal.unlink()
-    found = window.found
+    window_rows = window.found
     entry: dict[str, Any] = {
         "scenario": asdict(plan),
         "run_id": run_id,
         "planned": {group.name: group.records for group in plan.groups},
         "log": True,
         "machine_late_ms": late_ms[0],
-        "actions": [each._asdict() for each in actor.done],
-        "journal": {"from": "a journal", "rows": found.rows} if found.why_not is None else {"why_not": found.why_not},
+        "actions": [action._asdict() for action in actor.done],
+        "journal": {"from": "a journal", "rows": window_rows.rows}
+        if window_rows.why_not is None
+        else {"why_not": window_rows.why_not},
     }
     write_runs(folder, [entry])
 

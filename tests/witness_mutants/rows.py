@@ -44,9 +44,9 @@ class Rows:
         for row in self.all[PARQUET]:
             peers.setdefault((row["local"], row["correlation_id"]), []).append(row)
         self._asked = {
-            row["request"]: found
+            row["request"]: requests
             for row in self.all[JOURNAL_PARQUET]
-            if row["event"] == "request" and (found := peers.get((row["peer"], row["correlation_id"])))
+            if row["event"] == "request" and (requests := peers.get((row["peer"], row["correlation_id"])))
         }
 
         self._in_log = {
@@ -69,9 +69,9 @@ class Rows:
         }
 
         self._connections = {
-            row["connection"]: asked
+            row["connection"]: request
             for row in self.all[JOURNAL_PARQUET]
-            if (asked := self.request_of(row)) and row["connection"] is not None
+            if (request := self.request_of(row)) and row["connection"] is not None
         }
 
         self._of_request: dict[int, list[Row]] = {}  # the events of each request of the broker
@@ -88,10 +88,11 @@ class Rows:
     def request_of(self, row: Row) -> Row | None:
         """Return the request of a row; unknown for an event of Kafka's producer."""
         if "seq" in row:
-            found = self._asked.get(row["request"], [])
+            requests = self._asked.get(row["request"], [])
             place = row["topic"], row["partition"]
             return next(
-                (each for each in found if (each["topic"], each["partition"]) == place), next(iter(found), None)
+                (request for request in requests if (request["topic"], request["partition"]) == place),
+                next(iter(requests), None),
             )
         return self._sent.get((row["connection"], row["sequence"])) if "connection" in row else None
 
@@ -110,26 +111,26 @@ class Rows:
     def is_in_order(self, row: Row) -> bool:
         """Return True if an event with this `seq` still comes after the causes of its request and before their
         consequences."""
-        others = [each for each in self._of_request.get(row["request"], ()) if each["event"] != row["event"]]
+        others = [event for event in self._of_request.get(row["request"], ()) if event["event"] != row["event"]]
         at = IN_ORDER.index(row["event"])
         return row["seq"] is not None and all(
-            (each["seq"] <= row["seq"]) == (IN_ORDER.index(each["event"]) < at) for each in others
+            (event["seq"] <= row["seq"]) == (IN_ORDER.index(event["event"]) < at) for event in others
         )
 
     def is_before_its_answers(self, row: Row) -> bool:
         """Return True if a high watermark with this `seq` comes before each acks=all response about the records that it
         covers first."""
         place = row["topic"], row["partition"]
-        marks = [each["high_watermark"] for _, each in self.of("watermark_moved") if _place(each) == place]
+        marks = [moved["high_watermark"] for _, moved in self.of("watermark_moved") if _place(moved) == place]
         first = max((mark for mark in marks if mark < row["high_watermark"]), default=0)
         return row["seq"] is not None and all(
-            each["seq"] > row["seq"]
-            for _, each in self.of("answer")
-            if _place(each) == place
-            and each["error_code"] == 0
-            and first <= each["base_offset"] < row["high_watermark"]
-            and (asked := self.request_of(each)) is not None
-            and asked["acks"] == -1
+            answer["seq"] > row["seq"]
+            for _, answer in self.of("answer")
+            if _place(answer) == place
+            and answer["error_code"] == 0
+            and first <= answer["base_offset"] < row["high_watermark"]
+            and (request := self.request_of(answer)) is not None
+            and request["acks"] == -1
         )
 
     def has_twin(self, place: Place) -> bool:
@@ -142,14 +143,14 @@ class Rows:
         place = (row["topic"], row["partition"]) if row.get("topic") is not None else None
         if "seq" not in row:
             return row.get("connection"), place
-        asked = self.request_of(row) or self._connections.get(row["connection"])
-        if asked is None:
+        request = self.request_of(row) or self._connections.get(row["connection"])
+        if request is None:
             return None, place
-        return asked["connection"], place or (asked["topic"], asked["partition"])
+        return request["connection"], place or (request["topic"], request["partition"])
 
     def things(self, ways: int) -> list[str]:
         """Return the kinds of rows that exist with so many ways: two ways lack the journal."""
-        return [thing for thing, found in self.places.items() if found and (ways == 3 or thing not in COLUMNS)]
+        return [thing for thing, places in self.places.items() if places and (ways == 3 or thing not in COLUMNS)]
 
     def fields(self, thing: str) -> list[str]:
         """Return the fields of such a row that can be changed. `run` tells the copies apart."""

@@ -30,15 +30,15 @@ def _fewer(group: RequestGroup, requests: int) -> RequestGroup:
         return replace(group, partitions=partitions, connections=1)
     wanted = PARTITIONS if group.is_wide else max(partitions, 6)
     connections = min(group.connections, partitions if group.client != RAW else wanted)
-    each = max(2, min(group.requests_per_connection, requests // connections // group.records_per_request))
+    count = max(2, min(group.requests_per_connection, requests // connections // group.records_per_request))
     if group.requests_per_connection == 1:
-        each, connections = 1, min(group.connections, requests)
-    fewer = replace(group, partitions=partitions, connections=connections, requests_per_connection=each)
+        count, connections = 1, min(group.connections, requests)
+    fewer = replace(group, partitions=partitions, connections=connections, requests_per_connection=count)
     share = fewer.requests / group.requests
     if group.client == TRANSFORM:
         fewer = replace(fewer, per_transaction=3)
     if group.client == PRODUCER:
-        fewer = replace(fewer, pause_ms=group.pause_ms * group.requests_per_connection // each)
+        fewer = replace(fewer, pause_ms=group.pause_ms * group.requests_per_connection // count)
     if group.bytes_per_s is not None:
         fewer = replace(fewer, record_bytes=int(group.record_bytes / share))
     if group.arrivals is not None and group.arrivals.process in ("constant", "poisson"):

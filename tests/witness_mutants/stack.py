@@ -70,18 +70,18 @@ def judge_copies(spark: SparkSession, folder: Path, copies: Sequence[Copy], late
         pq.write_table(pa.concat_tables(pieces).combine_chunks(), folder / name / "all.parquet")
     write_runs(folder, [_entry(copy) for copy in copies])
     _, verdict = judge_folder(spark, folder, late_ms)
-    found = {copy.name: Found() for copy in copies}
+    verdicts = {copy.name: Found() for copy in copies}
     for group in verdict.groups:
         if not group.ok:
             said = [*group.amiss, *(["the load was sent late"] if group.sent_late else [])]
             if group.rows != group.requests:
                 said.append(f"{group.rows} rows of {group.requests} requests")
             if said:
-                found[group.run].of_groups[group.group] = said
+                verdicts[group.run].of_groups[group.group] = said
     if not verdict.ok:
         for row in spark.read.parquet(str(folder / MISMATCH_PARQUET)).collect():
-            found[row["run"]].mismatches.append(row.asDict())
-    return found
+            verdicts[row["run"]].mismatches.append(row.asDict())
+    return verdicts
 
 
 def _named(table: pa.Table, name: str) -> pa.Table:
@@ -109,7 +109,7 @@ def is_named(found: Found, mutant: Mutant, rows: Rows) -> bool:
         connections.add(connection)
         places.add(place)
     return any(
-        (each["connection"] is not None and each["connection"] in connections)
-        or (each["topic"] is not None and (each["topic"], each["partition"]) in places)
-        for each in found.mismatches
+        (mismatch["connection"] is not None and mismatch["connection"] in connections)
+        or (mismatch["topic"] is not None and (mismatch["topic"], mismatch["partition"]) in places)
+        for mismatch in found.mismatches
     )

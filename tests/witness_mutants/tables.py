@@ -32,7 +32,7 @@ def print_results(console: Console, results: Sequence[Tried]) -> int:
             console.print(f"\n{outcome}, by kind:")
             print_kinds(console, results, some, outcome == SURVIVOR)
     sums = Counter(one.outcome for one in results)
-    console.print(f"\n{len(results):,} mutants: {', '.join(f'{sums[each]:,} {each}' for each in OUTCOMES)}")
+    console.print(f"\n{len(results):,} mutants: {', '.join(f'{sums[outcome]:,} {outcome}' for outcome in OUTCOMES)}")
     return int(sums[SURVIVOR] > 0)
 
 
@@ -41,7 +41,7 @@ def print_kinds(console: Console, results: Sequence[Tried], some: Sequence[Tried
     drawn = Counter((one.ways, one.kind) for one in results)
     counts = Counter((one.ways, one.kind) for one in some)
     first = {(one.ways, one.kind): one for one in reversed(some)}
-    for (ways, kind), count in sorted(counts.items(), key=lambda each: (each[0][1], -each[0][0])):
+    for (ways, kind), count in sorted(counts.items(), key=lambda entry: (entry[0][1], -entry[0][0])):
         line = f"{count:4} of {drawn[ways, kind]:4}  {ways} ways  {kind}"
         one = first[ways, kind]
         if with_example:

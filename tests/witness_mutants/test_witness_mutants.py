@@ -122,9 +122,9 @@ def test_a_limit_of_a_field_excuses_no_other_kind_of_change() -> None:
 
 def test_a_condition_is_one_of_the_request_that_a_row_is_of(recording: Recording) -> None:
     rows = Rows(recording)
-    asked = [row for row in recording.tables["requests.parquet"].to_pylist() if row["read"] is None]
-    assert {is_met(rows, "of what does not wait", row, row) for row in asked if row["must_wait"]} == {False}
-    assert {is_met(rows, "of what does not wait", row, row) for row in asked if not row["must_wait"]} == {True}
+    requests = [row for row in recording.tables["requests.parquet"].to_pylist() if row["read"] is None]
+    assert {is_met(rows, "of what does not wait", row, row) for row in requests if row["must_wait"]} == {False}
+    assert {is_met(rows, "of what does not wait", row, row) for row in requests if not row["must_wait"]} == {True}
     parked = next(row for _, row in rows.of("parked"))
     assert is_met(rows, "of raw requests", parked, None)
     assert not is_met(rows, "of what does not wait", parked, parked)
@@ -153,7 +153,9 @@ def test_an_event_that_moves_is_excused_only_while_it_stays_between_its_causes_a
 
 def test_a_watermark_that_moves_is_excused_only_before_the_answers_that_waited(recording: Recording) -> None:
     rows, condition = Rows(recording), "of watermarks that still come before the answers that waited"
-    waited = [row for _, row in rows.of("answer") if (asked := rows.request_of(row)) and asked["group"] == "replicated"]
+    waited = [
+        row for _, row in rows.of("answer") if (request := rows.request_of(row)) and request["group"] == "replicated"
+    ]
     for answer in waited:
         marks = [row for _, row in rows.of("watermark_moved") if row["topic"] == answer["topic"]]
         covering = [
@@ -191,12 +193,12 @@ def test_a_sample_is_found_or_listed_and_an_honest_run_is_confirmed(
     spark: SparkSession, runs: Path, recording: Recording, tmp_path: Path
 ) -> None:
     rows = Rows(recording)
-    found = [one for some in tried(spark, [rows], SEED, MUTANTS, tmp_path / "judged") for one in some]
-    assert len(found) == MUTANTS
-    survivors = [f"{one.told}, {one.ways} ways: {one.said}" for one in found if one.outcome == SURVIVOR]
+    tried_mutants = [one for some in tried(spark, [rows], SEED, MUTANTS, tmp_path / "judged") for one in some]
+    assert len(tried_mutants) == MUTANTS
+    survivors = [f"{one.told}, {one.ways} ways: {one.said}" for one in tried_mutants if one.outcome == SURVIVOR]
     assert not survivors, "\n".join(survivors)
-    assert sum(one.is_red for one in found) > MUTANTS // 3
-    judged_again(spark, found, SEED, 3, runs, tmp_path / "singly")
+    assert sum(one.is_red for one in tried_mutants) > MUTANTS // 3
+    judged_again(spark, tried_mutants, SEED, 3, runs, tmp_path / "singly")
 
 
 @pytest.mark.nightly

@@ -81,8 +81,8 @@ def test_nothing_is_throttled(client: SimulatedClient, version: int) -> None:
 @pytest.mark.parametrize("version", served_versions(API_VERSIONS, 3))
 def test_features_are_those_of_what_is_served(client: SimulatedClient, version: int) -> None:
     answer = asked(client, version)
-    supported = {each.name: (each.min_version, each.max_version) for each in answer.supported_features}
-    finalized = {each.name: each.max_version_level for each in answer.finalized_features}
+    supported = {feature.name: (feature.min_version, feature.max_version) for feature in answer.supported_features}
+    finalized = {feature.name: feature.max_version_level for feature in answer.finalized_features}
 
     assert answer.finalized_features_epoch == 1
     assert (supported["metadata.version"], finalized["metadata.version"]) == ((7, 33), 33)

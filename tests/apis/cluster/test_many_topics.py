@@ -81,9 +81,9 @@ def test_a_topic_that_is_deleted_meanwhile_is_unknown(simulation: Simulation) ->
     simulation.topic(name(COUNT - 1))  # of the same name, and another one
     answer = handling.answer()
 
-    told = {topic.name: topic.error_code for topic in answer.responses}
-    assert told.pop(name(COUNT - 1)) == ErrorCode.unknown_topic_id
-    assert told == {name(number): ErrorCode.none for number in range(COUNT - 1)}
+    errors = {topic.name: topic.error_code for topic in answer.responses}
+    assert errors.pop(name(COUNT - 1)) == ErrorCode.unknown_topic_id
+    assert errors == {name(number): ErrorCode.none for number in range(COUNT - 1)}
     assert simulation.cluster.metadata.topic_names() == [name(COUNT - 1)]
 
 
@@ -106,8 +106,8 @@ def test_unknown_names_beyond_what_one_request_may_make_are_not_made() -> None:
         names = [{"name": f"{count}-{number}"} for number in range(count)]
         client.send(request(METADATA, 4, {"topics": names, "allow_auto_topic_creation": True}))
         [(_, frame)] = client.answers
-        told = decode_response(METADATA, 4, frame)[1].topics
-        assert {topic.error_code for topic in told} == {ErrorCode.unknown_topic_or_partition}
+        topics = decode_response(METADATA, 4, frame)[1].topics
+        assert {topic.error_code for topic in topics} == {ErrorCode.unknown_topic_or_partition}
         assert len(simulation.cluster.metadata.topic_names()) == made
 
 

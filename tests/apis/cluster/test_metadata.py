@@ -109,10 +109,10 @@ def test_authorized_operations_are_not_told_unless_asked_for(client: SimulatedCl
     not_wanted = dict.fromkeys([name for name in REST if name.startswith("include_")], False)
     answer = asked(client, version, named("t"), **not_wanted)
 
-    told = {answer.topics[0].topic_authorized_operations}
+    operations = {answer.topics[0].topic_authorized_operations}
     if version <= 10:
-        told.add(answer.cluster_authorized_operations)
-    assert told == {-(2**31)}
+        operations.add(answer.cluster_authorized_operations)
+    assert operations == {-(2**31)}
 
 
 @pytest.mark.parametrize("version", served_versions(METADATA, 10))
@@ -237,7 +237,9 @@ def test_neither_name_nor_id_is_refused(client: SimulatedClient, version: int) -
 @pytest.mark.parametrize("version", VERSIONS)
 def test_what_was_read_before_is_read_as_it_was(client: SimulatedClient, version: int) -> None:
     names = [[], ["t"], ["u", "t"], ["t" * 249] * 3]  # the last is larger than what is remembered
-    frames = [request(METADATA, version, REST | {"topics": named(*each)}, correlation_id=7)[4:] for each in names]
+    frames = [
+        request(METADATA, version, REST | {"topics": named(*requested)}, correlation_id=7)[4:] for requested in names
+    ]
     offset = decode_request_header(frames[0], is_flexible(METADATA, version)).body_offset
 
     for frame in frames * 2:

@@ -167,14 +167,14 @@ def bits(*codes: int) -> int:
 def test_without_an_authorizer_everything_is_authorized_and_told_when_asked_for(
     simulation: Simulation, version: int
 ) -> None:
-    asked = ask(simulation, names("a", "new", "."), version, operations=True)
+    metadata = ask(simulation, names("a", "new", "."), version, operations=True)
     # read, write, create, delete, alter, describe, describe_configs, alter_configs
-    assert {topic.topic_authorized_operations for topic in asked.topics} == {bits(3, 4, 5, 6, 7, 8, 10, 11)}
+    assert {topic.topic_authorized_operations for topic in metadata.topics} == {bits(3, 4, 5, 6, 7, 8, 10, 11)}
     silent = ask(simulation, names("a", "new", "."), version)
     assert {topic.topic_authorized_operations for topic in silent.topics} == {NOT_REQUESTED}
     if version <= 10:
         # create, alter, describe, cluster_action, describe_configs, alter_configs, idempotent_write
-        assert asked.cluster_authorized_operations == bits(5, 7, 8, 9, 10, 11, 12)
+        assert metadata.cluster_authorized_operations == bits(5, 7, 8, 9, 10, 11, 12)
         assert silent.cluster_authorized_operations == NOT_REQUESTED
 
 

@@ -23,24 +23,26 @@ def client() -> SimulatedClient:
 
 
 def update(client: SimulatedClient, *updates: tuple[str, int], version: int = 2, **values: Any) -> Any:
-    asked = [
+    changes = [
         {"feature": name, "max_version_level": level, "upgrade_type": UPGRADE, "allow_downgrade": False}
         for name, level in updates
     ]
-    request = {"timeout": timedelta(seconds=1), "feature_updates": asked, "validate_only": False}
+    request = {"timeout": timedelta(seconds=1), "feature_updates": changes, "validate_only": False}
     return ask(client, UPDATE_FEATURES, version, **request | values)
 
 
 def epoch(client: SimulatedClient) -> int:
-    asked = {"client_software_name": "test", "client_software_version": "1"}
-    return int(ask(client, API_VERSIONS, 4, **asked).finalized_features_epoch)
+    software = {"client_software_name": "test", "client_software_version": "1"}
+    return int(ask(client, API_VERSIONS, 4, **software).finalized_features_epoch)
 
 
 @pytest.mark.parametrize("version", served_versions(UPDATE_FEATURES))
 def test_the_level_that_it_has(client: SimulatedClient, version: int) -> None:
     answer = update(client, ("metadata.version", 33), version=version)
     assert (answer.error_code, answer.error_message) == (0, None)
-    assert [each.feature for each in getattr(answer, "results", ())] == (["metadata.version"] if version < 2 else [])
+    assert [result.feature for result in getattr(answer, "results", ())] == (
+        ["metadata.version"] if version < 2 else []
+    )
     assert epoch(client) == 2
 
 

@@ -28,7 +28,7 @@ def client(simulation: Simulation) -> SimulatedClient:
 
 def incremental(client: SimulatedClient, *resources: Any, version: int = 1, validate_only: bool = False) -> Any:
     """Resources are (type, name, [(key, operation, value)])."""
-    asked = [
+    resources_ = [
         {
             "resource_type": kind,
             "resource_name": name,
@@ -36,14 +36,16 @@ def incremental(client: SimulatedClient, *resources: Any, version: int = 1, vali
         }
         for kind, name, ops in resources
     ]
-    answer = ask(client, INCREMENTAL_ALTER_CONFIGS, version, resources=asked, validate_only=validate_only)
-    assert [(each.resource_type, each.resource_name) for each in answer.responses] == [each[:2] for each in resources]
-    return [int(each.error_code) for each in answer.responses]
+    answer = ask(client, INCREMENTAL_ALTER_CONFIGS, version, resources=resources_, validate_only=validate_only)
+    assert [(response.resource_type, response.resource_name) for response in answer.responses] == [
+        resource[:2] for resource in resources
+    ]
+    return [int(response.error_code) for response in answer.responses]
 
 
 def alter(client: SimulatedClient, *resources: Any, version: int = 2, validate_only: bool = False) -> Any:
     """Resources are (type, name, {key: value})."""
-    asked = [
+    resources_ = [
         {
             "resource_type": kind,
             "resource_name": name,
@@ -51,14 +53,14 @@ def alter(client: SimulatedClient, *resources: Any, version: int = 2, validate_o
         }
         for kind, name, configs in resources
     ]
-    answer = ask(client, ALTER_CONFIGS, version, resources=asked, validate_only=validate_only)
-    return [int(each.error_code) for each in answer.responses]
+    answer = ask(client, ALTER_CONFIGS, version, resources=resources_, validate_only=validate_only)
+    return [int(response.error_code) for response in answer.responses]
 
 
 def own(simulation: Simulation, topic: str = "t") -> dict[str, str]:
-    found = simulation.cluster.metadata.topic(topic)
-    assert found is not None
-    return dict(found.configs)
+    metadata = simulation.cluster.metadata.topic(topic)
+    assert metadata is not None
+    return dict(metadata.configs)
 
 
 @pytest.mark.parametrize("version", served_versions(INCREMENTAL_ALTER_CONFIGS))

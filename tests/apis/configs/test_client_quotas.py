@@ -29,7 +29,7 @@ def client(simulation: Simulation) -> SimulatedClient:
 def alter(
     client: SimulatedClient, *entries: tuple[Entity, dict[str, float | None]], version: int = 1, check: bool = False
 ) -> list[tuple[int, str | None]]:
-    asked = [
+    changes = [
         {
             "entity": [{"entity_type": kind, "entity_name": name} for kind, name in entity],
             "ops": [
@@ -39,8 +39,8 @@ def alter(
         }
         for entity, ops in entries
     ]
-    answer = ask(client, ALTER, version, entries=asked, validate_only=check)
-    return [(int(each.error_code), each.error_message) for each in answer.entries]
+    answer = ask(client, ALTER, version, entries=changes, validate_only=check)
+    return [(int(entry.error_code), entry.error_message) for entry in answer.entries]
 
 
 def described(client: SimulatedClient, *filters: tuple[str, int, str | None], strict: bool = False) -> Any:
@@ -49,7 +49,7 @@ def described(client: SimulatedClient, *filters: tuple[str, int, str | None], st
     if answer.error_code:
         return int(answer.error_code), answer.error_message
     return {
-        tuple((each.entity_type, each.entity_name) for each in entry.entity): {v.key: v.value for v in entry.values}
+        tuple((part.entity_type, part.entity_name) for part in entry.entity): {v.key: v.value for v in entry.values}
         for entry in answer.entries
     }
 

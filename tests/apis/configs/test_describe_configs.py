@@ -31,8 +31,8 @@ def client(simulation: Simulation) -> SimulatedClient:
 
 def ask_all(client: SimulatedClient, *resources: tuple[int, str], version: int = 4, **flags: Any) -> Any:
     keys = flags.pop("keys", None)
-    asked = [{"resource_type": kind, "resource_name": name, "configuration_keys": keys} for kind, name in resources]
-    values = {"resources": asked, "include_synonyms": False, "include_documentation": False}
+    requested = [{"resource_type": kind, "resource_name": name, "configuration_keys": keys} for kind, name in resources]
+    values = {"resources": requested, "include_synonyms": False, "include_documentation": False}
     return ask(client, DESCRIBE_CONFIGS, version, **values | flags).results
 
 
@@ -44,7 +44,7 @@ def described(client: SimulatedClient, kind: int, name: str, *keys: str, version
 
 
 def synonyms(config: Any) -> list[tuple[str, str | None, int]]:
-    return [(each.name, each.value, each.source) for each in config.synonyms]
+    return [(synonym.name, synonym.value, synonym.source) for synonym in config.synonyms]
 
 
 @pytest.mark.parametrize("version", served_versions(DESCRIBE_CONFIGS))
@@ -130,7 +130,7 @@ def test_a_replication_factor_that_is_given_is_told_as_given() -> None:
 
 def test_defaults_of_kafka_are_told_as_defaults() -> None:
     config = BrokerConfig().with_defaults(KAFKA_DEFAULTS).of_cluster(2)
-    configs = {each.name: each for each in BrokerConfigLayers(config, {}, {}, {}).describe()}
+    configs = {description.name: description for description in BrokerConfigLayers(config, {}, {}, {}).describe()}
     assert {name: synonyms(configs[name]) for name in (*_FACTORS, "log.memory.bytes")} == {
         "default.replication.factor": [("default.replication.factor", "1", 5)],
         "offsets.topic.replication.factor": [("offsets.topic.replication.factor", "3", 5)],
@@ -141,15 +141,15 @@ def test_defaults_of_kafka_are_told_as_defaults() -> None:
 
 def test_each_broker_tells_its_rack() -> None:
     simulation = Simulation(brokers=3, racks={2: "b"}, config={"broker.rack": "common"})
-    told = {
+    described_by = {
         broker_id: described(
             simulation.connect(broker_id), BROKER, str(broker_id), "broker.rack", include_synonyms=True
         )
         for broker_id in (1, 2)
     }
-    assert synonyms(told[1]["broker.rack"]) == [("broker.rack", "common", 4)]
-    assert synonyms(told[2]["broker.rack"]) == [("broker.rack", "b", 4)]
-    assert told[2]["broker.rack"].value == "b"
+    assert synonyms(described_by[1]["broker.rack"]) == [("broker.rack", "common", 4)]
+    assert synonyms(described_by[2]["broker.rack"]) == [("broker.rack", "b", 4)]
+    assert described_by[2]["broker.rack"].value == "b"
     nowhere = Simulation(brokers=1)
     assert described(nowhere.connect(), BROKER, "1", "broker.rack")["broker.rack"].value is None
 
@@ -240,4 +240,4 @@ def test_what_is_not_there(client: SimulatedClient, kind: int, name: str, code: 
 
 def test_a_kind_that_is_none_spoils_all(client: SimulatedClient) -> None:
     answers = ask_all(client, (BROKER, ""), (3, "x"))
-    assert [int(each.error_code) for each in answers] == [42, 42]
+    assert [int(answer.error_code) for answer in answers] == [42, 42]

@@ -41,8 +41,8 @@ def get(client: SimulatedClient, me: UUID | None = ME) -> Any:
 
 def push(client: SimulatedClient, subscription_id: int, me: UUID | None = ME, **values: Any) -> int:
     defaults = {"terminating": False, "compression_type": 0, "metrics": b"m"}
-    asked = {"client_instance_id": me, "subscription_id": subscription_id} | defaults | values
-    return int(ask(client, PUSH, 0, **asked).error_code)
+    request_ = {"client_instance_id": me, "subscription_id": subscription_id} | defaults | values
+    return int(ask(client, PUSH, 0, **request_).error_code)
 
 
 def subscribe(simulation: Simulation, name: str, **texts: str) -> None:

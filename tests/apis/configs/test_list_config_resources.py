@@ -25,8 +25,11 @@ def client() -> SimulatedClient:
 
 def listed(client: SimulatedClient, version: int, *kinds: int) -> Any:
     answer = ask(client, LIST_CONFIG_RESOURCES, version, resource_types=kinds)
-    found = [(getattr(each, "resource_type", CLIENT_METRICS), each.resource_name) for each in answer.config_resources]
-    return int(answer.error_code), found
+    resources = [
+        (getattr(resource, "resource_type", CLIENT_METRICS), resource.resource_name)
+        for resource in answer.config_resources
+    ]
+    return int(answer.error_code), resources
 
 
 def test_v0_lists_subscriptions(client: SimulatedClient) -> None:

@@ -26,8 +26,8 @@ def client(simulation: Simulation) -> SimulatedClient:
 
 def told(answer: Any) -> list[tuple[int, int]]:
     """Return error and node of each key."""
-    found = answer.coordinators if hasattr(answer, "coordinators") else [answer]
-    return [(each.error_code, each.node_id) for each in found]
+    coordinators = answer.coordinators if hasattr(answer, "coordinators") else [answer]
+    return [(coordinator.error_code, coordinator.node_id) for coordinator in coordinators]
 
 
 @pytest.mark.parametrize("version", served_versions(FIND_COORDINATOR))
@@ -68,7 +68,10 @@ def test_what_is_set_holds_and_may_never_be_possible() -> None:
 def test_it_moves_with_the_leader(simulation: Simulation, client: SimulatedClient) -> None:
     with_coordinator(simulation)
     answer = find(client, "a", "b")
-    assert [(each.key, each.error_code, each.node_id, each.error_message) for each in answer.coordinators] == [
+    assert [
+        (coordinator.key, coordinator.error_code, coordinator.node_id, coordinator.error_message)
+        for coordinator in answer.coordinators
+    ] == [
         ("a", 0, 1, ""),
         ("b", 0, 1, ""),
     ]

@@ -46,7 +46,7 @@ def test_unknown_members_cannot_leave(client: SimulatedClient, version: int) -> 
         assert answer.error_code == UNKNOWN_MEMBER_ID
     else:
         assert answer.error_code == 0
-        assert [(each.member_id, each.error_code) for each in answer.members] == [
+        assert [(member.member_id, member.error_code) for member in answer.members] == [
             ("nobody", UNKNOWN_MEMBER_ID),
             ("neither", UNKNOWN_MEMBER_ID),
         ]

@@ -42,9 +42,9 @@ def test_a_new_member_joins(simulation: Simulation, version: int) -> None:
     client = simulation.connect()
     values = REQUEST
     if version >= 4:
-        told = ask(client, JOIN_GROUP, version, **REQUEST)
-        assert told.error_code == MEMBER_ID_REQUIRED
-        values = REQUEST | {"member_id": told.member_id}
+        refused = ask(client, JOIN_GROUP, version, **REQUEST)
+        assert refused.error_code == MEMBER_ID_REQUIRED
+        values = REQUEST | {"member_id": refused.member_id}
     client.answers.clear()
     client.send(request(JOIN_GROUP, version, values, correlation_id=5))
     simulation.advance(99)
@@ -93,7 +93,7 @@ def test_metadata_with_very_many_topics_are_read_in_slices(simulation: Simulatio
     api = registry.load()[JOIN_GROUP]
 
     def most_calls(count: int) -> int:
-        metadata = struct.pack(">hi", 0, count) + b"".join(b"\0\5%05d" % each for each in range(count)) + b"\0" * 4
+        metadata = struct.pack(">hi", 0, count) + b"".join(b"\0\5%05d" % number for number in range(count)) + b"\0" * 4
         values = REQUEST | {"protocols": [{"name": "range", "metadata": metadata}]}
         _, context, decoded = received(simulation, request(JOIN_GROUP, 3, values)[4:])
         return most_calls_of_a_slice(lambda: api.handle(context, decoded))

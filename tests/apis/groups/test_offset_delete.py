@@ -28,11 +28,11 @@ def client(simulation: Simulation) -> SimulatedClient:
 
 def delete(simulation: Simulation, client: SimulatedClient, group_id: str, **topics: list[int]) -> Any:
     """Return the errors of partitions, or that of the group."""
-    asked = [
+    topics_ = [
         {"name": name, "partitions": [{"partition_index": index} for index in indexes]}
         for name, indexes in topics.items()
     ]
-    answer = ask(client, OFFSET_DELETE, 0, group_id=group_id, topics=asked)
+    answer = ask(client, OFFSET_DELETE, 0, group_id=group_id, topics=topics_)
     return int(answer.error_code) or errors_of(simulation, answer, 0)
 
 

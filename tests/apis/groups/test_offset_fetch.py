@@ -41,8 +41,8 @@ def client(simulation: Simulation) -> SimulatedClient:
 class TestEachVersion:
     def test_some_partitions(self, simulation: Simulation, client: SimulatedClient, version: int) -> None:
         epoch = 1 if version >= 5 else -1
-        asked = [("t", 0), ("t", 1), ("u", 0), ("u", 7)]
-        assert fetch(simulation, client, {"g": asked}, version) == {
+        partitions = [("t", 0), ("t", 1), ("u", 0), ("u", 7)]
+        assert fetch(simulation, client, {"g": partitions}, version) == {
             "g": {("t", 0): (5, epoch, "here"), ("t", 1): NONE, ("u", 0): (6, -1, ""), ("u", 7): NONE}
         }
 

@@ -129,8 +129,8 @@ def test_a_leader_that_goes_while_it_waits_tells_it_nothing(event: str) -> None:
         simulation.delete_topic()
     assert answers(client) == []
     simulation.advance(60_000)
-    [(_, told)] = answers(client)
-    assert told == (TIMED_OUT, 0)
+    [(_, deletion)] = answers(client)
+    assert deletion == (TIMED_OUT, 0)
 
 
 def test_a_broker_that_dies_never_answers() -> None:

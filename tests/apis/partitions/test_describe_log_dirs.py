@@ -42,8 +42,8 @@ def test_each_broker_tells_what_it_has(simulation: Simulation, version: int) -> 
     size = len(batch())
     assert told(simulation.connect(), version) == {"/a": {("t", 0): size}, "/b": {}}
     assert told(simulation.connect(2), version) == {"/a": {("t", 1): 0}, "/b": {}}
-    asked = [{"topic": "t", "partitions": [1, 5]}, {"topic": "nobody", "partitions": [0]}]
-    assert told(simulation.connect(), version, asked) == {"/a": {}, "/b": {}}
+    topics = [{"topic": "t", "partitions": [1, 5]}, {"topic": "nobody", "partitions": [0]}]
+    assert told(simulation.connect(), version, topics) == {"/a": {}, "/b": {}}
 
 
 def test_a_replica_does_not_lag_behind_its_own_log(simulation: Simulation) -> None:
@@ -51,7 +51,7 @@ def test_a_replica_does_not_lag_behind_its_own_log(simulation: Simulation) -> No
     answer = ask(simulation.connect(), DESCRIBE, 5, topics=None)
     [topic] = answer.results[0].topics
     assert simulation.partition().high_watermark > 0
-    assert [(each.offset_lag, each.is_future_key) for each in topic.partitions] == [(0, False)]
+    assert [(partition.offset_lag, partition.is_future_key) for partition in topic.partitions] == [(0, False)]
 
 
 def test_topics_without_partitions_are_looked_up_in_slices(simulation: Simulation) -> None:
@@ -82,8 +82,8 @@ def test_a_replica_lies_elsewhere(simulation: Simulation, version: int) -> None:
 )
 def test_the_volume_is_what_logs_may_take(config: dict[str, str], volume: int | None) -> None:
     simulation = Simulation(brokers=1, config=config)
-    [found] = ask(simulation.connect(), DESCRIBE, 5, topics=[]).results
+    [log_dir] = ask(simulation.connect(), DESCRIBE, 5, topics=[]).results
     bound = simulation.cluster.controller.log_memory.max_bytes
     if volume is None:
         volume = bound if "log.memory.full" in config and bound >= 0 else UNBOUNDED
-    assert (found.total_bytes, found.usable_bytes, found.is_cordoned) == (volume, volume, False)
+    assert (log_dir.total_bytes, log_dir.usable_bytes, log_dir.is_cordoned) == (volume, volume, False)

@@ -20,12 +20,12 @@ def page(simulation: Simulation, limit: int, cursor: Any, names: tuple[str, ...]
         response_partition_limit=limit,
         cursor=cursor,
     )
-    found = [
+    topics = [
         (topic.name, [partition.partition_index for partition in topic.partitions], int(topic.error_code))
         for topic in answer.topics
     ]
     cursor = answer.next_cursor
-    return found, cursor and {"topic_name": cursor.topic_name, "partition_index": cursor.partition_index}
+    return topics, cursor and {"topic_name": cursor.topic_name, "partition_index": cursor.partition_index}
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 4, 7, 9, 100])
@@ -36,8 +36,8 @@ def test_pages_have_every_partition_once(limit: int) -> None:
     seen: list[tuple[str, int]] = []
     cursor = None
     while True:
-        found, cursor = page(simulation, limit, cursor)
-        here = [(name, index) for name, indexes, _ in found for index in indexes]
+        topics, cursor = page(simulation, limit, cursor)
+        here = [(name, index) for name, indexes, _ in topics for index in indexes]
         assert 0 < len(here) <= limit
         seen += here
         if cursor is None:

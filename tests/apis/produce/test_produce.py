@@ -53,9 +53,9 @@ def test_a_corrupt_first_header_fails_the_whole_request_and_says_why() -> None:
     client.send(produce("t", partitions={0: batch(), 3: b"\0" * 8 + (5).to_bytes(4, "big") + b"\0" * 9}))
     ((_, frame),) = client.answers
     _, response = decode_response(PRODUCE, 9, frame)
-    found = {p.index: (int(p.error_code), p.error_message) for p in response.responses[0].partition_responses}
+    results = {p.index: (int(p.error_code), p.error_message) for p in response.responses[0].partition_responses}
     why = "Record size 5 is less than the minimum record overhead (14)"
-    assert found == {0: (CORRUPT, why), 3: (CORRUPT, why)}
+    assert results == {0: (CORRUPT, why), 3: (CORRUPT, why)}
     assert simulation.partition().leader_log.log_end_offset == 0
 
 
@@ -102,11 +102,11 @@ def test_a_batch_without_room_for_a_producer_id_fails_the_whole_request() -> Non
 def test_a_transactional_batch_that_ends_behind_its_sequence_has_a_producer() -> None:
     """The batch of 57 bytes has a complete sequence, so its coordinator gets the producer; with 56 bytes it has
     none."""
-    asked = b"\0" * 8 + (45).to_bytes(4, "big") + transactional()[12:57]
+    cut_batch = b"\0" * 8 + (45).to_bytes(4, "big") + transactional()[12:57]
     short = b"\0" * 8 + (44).to_bytes(4, "big") + transactional()[12:56]
     assert [
         {code for code, _ in failures(produce("t", records=records, transactional_id="x"))[0].values()}
-        for records in (asked, short)
+        for records in (cut_batch, short)
     ] == [{NOT_ENOUGH_REPLICAS}, {UNKNOWN}]
 
 

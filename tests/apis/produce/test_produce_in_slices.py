@@ -17,7 +17,7 @@ from fakebroker.protocol.produce_reader import PartitionProduceData, ProduceRequ
 
 
 def request(*records: bytes | None) -> ProduceRequest:
-    data = [PartitionProduceData(index, each) for index, each in enumerate(records)]
+    data = [PartitionProduceData(index, records_) for index, records_ in enumerate(records)]
     return ProduceRequest(None, 1, 500, [TopicProduceData("t", None, data)])
 
 
@@ -138,5 +138,5 @@ _PIECES = st.sampled_from(
 
 @given(st.dictionaries(st.integers(0, 153), _PIECES, min_size=2, max_size=16), st.sampled_from([1, -1, 2]))
 def test_some_partitions_are_answered_as_each_alone(partitions: dict[int, bytes | None], acks: int) -> None:
-    for index, told in answers(partitions, acks=acks).items():
-        assert answers({index: partitions[index]}, acks=acks) == {index: told}
+    for index, result in answers(partitions, acks=acks).items():
+        assert answers({index: partitions[index]}, acks=acks) == {index: result}

@@ -28,12 +28,14 @@ def test_the_journal_has_the_results_of_all_partitions_in_order() -> None:
     client.send(produce("t", partitions=dict.fromkeys(range(MANY), b""), acks=1))
     client.send(produce("t", partitions={4: b""}, acks=1))
     simulation.advance(1)
-    [asked, _] = [event for event in journal.events() if isinstance(event, Produce)]
+    [event, _] = [event for event in journal.events() if isinstance(event, Produce)]
     [many, one] = [event for event in journal.events() if isinstance(event, Answer)]
-    assert [index for _, index in asked.partitions] == list(range(MANY))
-    assert sorted(each.partition for each in many.partitions) == list(range(MANY))
-    assert {each.error for each in many.partitions if each.partition >= 4} == {"UNKNOWN_TOPIC_OR_PARTITION"}
-    assert [each.partition for each in one.partitions] == [4]
+    assert [index for _, index in event.partitions] == list(range(MANY))
+    assert sorted(partition.partition for partition in many.partitions) == list(range(MANY))
+    assert {partition.error for partition in many.partitions if partition.partition >= 4} == {
+        "UNKNOWN_TOPIC_OR_PARTITION"
+    }
+    assert [partition.partition for partition in one.partitions] == [4]
 
 
 def test_a_closed_connection_names_ten_of_very_many_partitions() -> None:
@@ -48,16 +50,16 @@ def test_a_closed_connection_names_ten_of_very_many_partitions() -> None:
 def test_no_slice_of_an_answer_grows_with_its_partitions(
     records: bytes | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found: list[int] = []
+    calls: list[int] = []
 
     def all_at_once(self: InTurns, where: str, slices: Slices[None]) -> None:
-        found[-1] = max(found[-1], most_calls_of_a_slice(lambda: slices))
+        calls[-1] = max(calls[-1], most_calls_of_a_slice(lambda: slices))
 
     monkeypatch.setattr(InTurns, "go_on", all_at_once)
     for size in (MANY, MANY, 3 * MANY):
-        found.append(0)
+        calls.append(0)
         simulation, journal = simulated()
         simulation.connect().send(produce("t", partitions=dict.fromkeys(range(size), records), acks=1))
         [answer] = [event for event in journal.events() if isinstance(event, Answer)]
         assert len(answer.partitions) == size
-    assert 0 < found[2] < 1.5 * found[1]
+    assert 0 < calls[2] < 1.5 * calls[1]

@@ -339,8 +339,8 @@ def test_bad_records_are_refused(row: Row) -> None:
     assert int(answer.error_code) == row.code
     assert (answer.base_offset, answer.log_append_time) == (-1, None)
     assert answer.log_start_offset == row.log_start
-    told = tuple((error.batch_index, error.batch_index_error_message) for error in answer.record_errors)
-    assert told == row.record_errors
+    errors = tuple((error.batch_index, error.batch_index_error_message) for error in answer.record_errors)
+    assert errors == row.record_errors
     assert answer.error_message == row.message
     partition = simulation.partition()
     assert partition.leader_log.log_end_offset == 0
@@ -355,8 +355,8 @@ def test_record_errors_are_told_from_version_8_on(version: int) -> None:
     ((_, frame),) = client.answers
     ((answer,),) = (topic.partition_responses for topic in Produced(frame, version).response.responses)
     assert int(answer.error_code) == INVALID_RECORD
-    told = [error.batch_index for error in getattr(answer, "record_errors", ())]
-    assert told == ([0, 2] if version >= 8 else [])
+    indexes = [error.batch_index for error in getattr(answer, "record_errors", ())]
+    assert indexes == ([0, 2] if version >= 8 else [])
     assert getattr(answer, "error_message", None) == (key_message(0, 2) if version >= 8 else None)
 
 

@@ -60,13 +60,13 @@ class Consumer:
     def send(self, *partitions: dict[str, Any], topic: str | UUID = "t", **values: Any) -> None:
         known = None if isinstance(topic, UUID) else self._simulation.cluster.metadata.topic(topic)
         topic_id = topic if isinstance(topic, UUID) else known.topic_id if known else UUID(int=7)
-        asked = {
+        defaults = {
             "max_wait": timedelta(0),
             "min_bytes": 1,
             "max_bytes": 1 << 20,
             "topics": [{"topic": str(topic), "topic_id": topic_id, "partitions": partitions or [wanted()]}],
         }
-        self.client.send(request(FETCH, self.version, asked | values))
+        self.client.send(request(FETCH, self.version, defaults | values))
 
     @property
     def answers(self) -> list[tuple[int, Any]]:
@@ -101,13 +101,13 @@ def test_very_many_partitions_are_answered_in_their_order(version: int) -> None:
     simulation = Simulation(brokers=1)
     simulation.topic("t", partitions=150, replicas=1)
     simulation.connect().send(produce("t", 149, records=BATCH))
-    asked = [151, *reversed(range(150))]
-    (topic,) = Consumer(simulation, version).ask(*map(wanted, asked)).responses
+    indexes = [151, *reversed(range(150))]
+    (topic,) = Consumer(simulation, version).ask(*map(wanted, indexes)).responses
     assert {p.partition_index: read_of(p) for p in topic.partitions if read_of(p) != NOTHING} == {
         149: Read(0, 2, [(0, 1)]),
         151: Read(UNKNOWN_TOPIC_OR_PARTITION, -1, []),
     }
-    assert [p.partition_index for p in topic.partitions] == [*asked[1:], 151]  # what is not there comes last
+    assert [p.partition_index for p in topic.partitions] == [*indexes[1:], 151]  # what is not there comes last
 
 
 def waits_ms(ms: int) -> dict[str, Any]:
@@ -336,7 +336,7 @@ def test_a_partition_that_is_not_there_has_no_aborted_transactions_where_others_
     # FetchResponse.partitionResponse leaves the list empty; what was read, or refused by the log, has null.
     consumer = Consumer(simulation, version)
     read, refused, nowhere = (
-        consumer.ask(each).responses[0].partitions[0] for each in (wanted(), wanted(offset=9), wanted(2))
+        consumer.ask(requested).responses[0].partitions[0] for requested in (wanted(), wanted(offset=9), wanted(2))
     )
 
     assert (read.aborted_transactions, refused.aborted_transactions) == (None, None)
@@ -372,7 +372,9 @@ def test_a_session_may_forget_a_partition(simulation: Simulation, version: int) 
     append(simulation)
     for epoch, gone, answered in ((1, [], [0]), (2, forgotten, [])):
         answer = consumer.ask(session_id=begun.session_id, session_epoch=epoch, topics=[], forgotten_topics_data=gone)
-        assert [each.partition_index for told in answer.responses for each in told.partitions] == answered
+        assert [
+            partition.partition_index for response in answer.responses for partition in response.partitions
+        ] == answered
 
 
 @pytest.mark.parametrize("version", served_versions(FETCH, 7))
@@ -548,8 +550,8 @@ def test_a_fetch_that_fails_as_a_whole_is_told_for_each_partition_up_to_v12(vers
     ((_, frame),) = consumer.client.answers
     response: Any = decode_response(FETCH, version, frame)[1]
 
-    told = {p.partition_index: p.error_code for topic in response.responses for p in topic.partitions}
-    assert told == (dict.fromkeys((0, 1), ErrorCode.kafka_storage_error) if version < 13 else {})
+    errors = {p.partition_index: p.error_code for topic in response.responses for p in topic.partitions}
+    assert errors == (dict.fromkeys((0, 1), ErrorCode.kafka_storage_error) if version < 13 else {})
     if version >= 7:
         assert response.error_code == ErrorCode.kafka_storage_error
 
@@ -572,8 +574,8 @@ def test_kafka_trips_over_what_comes_behind_an_id_of_zeros(
     answer = consumer.ask(topics=topics)
 
     assert answer.error_code == code
-    told = [int(p.error_code) for topic in answer.responses for p in topic.partitions]
-    assert told == ([] if code else [UNKNOWN_TOPIC_ID] * len(ids))
+    errors = [int(p.error_code) for topic in answer.responses for p in topic.partitions]
+    assert errors == ([] if code else [UNKNOWN_TOPIC_ID] * len(ids))
 
 
 @pytest.mark.parametrize("version", BY_ID)

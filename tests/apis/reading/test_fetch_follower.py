@@ -424,7 +424,7 @@ def test_unknown_partitions_do_not_cut_the_wait_of_the_others_short(partitions: 
     simulation = Simulation()
     simulation.topic()
     client = simulation.connect()
-    asked = [
+    requested = [
         {
             "partition": index,
             "fetch_offset": 0,
@@ -436,7 +436,7 @@ def test_unknown_partitions_do_not_cut_the_wait_of_the_others_short(partitions: 
         "max_wait": timedelta(milliseconds=300),
         "min_bytes": 1,
         "max_bytes": 1 << 20,
-        "topics": [{"topic": "t", "partitions": asked}],
+        "topics": [{"topic": "t", "partitions": requested}],
     }
     client.send(request(FETCH, 11, values))
     simulation.advance(1_000)

@@ -25,13 +25,17 @@ def cluster(selector: str | None = KAFKAS_SELECTOR) -> Simulation:
 
 def fetched(simulation: Simulation, rack: str, offset: int = 0, broker: int = 1, **values: Any) -> tuple[int, int, int]:
     """Return the preferred replica, the error, and the number of bytes read."""
-    asked = {"replica_id": -1, "max_wait": timedelta(0), "min_bytes": 1, "max_bytes": 1 << 20, "isolation_level": 0}
+    defaults = {"replica_id": -1, "max_wait": timedelta(0), "min_bytes": 1, "max_bytes": 1 << 20, "isolation_level": 0}
     part = {"partition": 0, "fetch_offset": offset, "partition_max_bytes": 1 << 20}
     session = {"session_id": 0, "session_epoch": -1, "forgotten_topics_data": (), "rack_id": rack}
     topics = [{"topic": "t", "partitions": [part]}]
-    [topic] = ask(simulation.connect(broker), FETCH, 12, **asked, **session, topics=topics, **values).responses
-    [found] = topic.partitions
-    return found.preferred_read_replica, int(found.error_code), len(found.records or b"")
+    [topic] = ask(simulation.connect(broker), FETCH, 12, **defaults, **session, topics=topics, **values).responses
+    [partition_response] = topic.partitions
+    return (
+        partition_response.preferred_read_replica,
+        int(partition_response.error_code),
+        len(partition_response.records or b""),
+    )
 
 
 SIZE = len(batch(b"a"))

@@ -116,8 +116,8 @@ def test_a_time_is_found_to_the_record_in_compressed_batches_too(codec: int) -> 
     records = [Record(b"k", b"v", timestamp_ms=T + ms) for ms in (0, 40, 20)]
     running.connect().send(produce("t", records=batch_of(records, codec, T)))
 
-    found = [listed(running, asked)[0][1:3] for asked in (T, T + 1, T + 40, T + 41, MAXIMUM)]
-    assert found == [(T, 0), (T + 40, 1), (T + 40, 1), (-1, -1), (T + 40, 1)]
+    offsets = [listed(running, timestamp)[0][1:3] for timestamp in (T, T + 1, T + 40, T + 41, MAXIMUM)]
+    assert offsets == [(T, 0), (T + 40, 1), (T + 40, 1), (-1, -1), (T + 40, 1)]
 
 
 def test_without_timestamps_the_first_record_has_the_largest() -> None:
@@ -141,11 +141,11 @@ def test_at_log_append_time_the_first_record_of_a_batch_is_found() -> None:
 @pytest.mark.parametrize("version", VERSIONS)
 def test_an_unknown_isolation_level_fails_the_request(simulation: Simulation, version: int) -> None:
     """IsolationLevel.forId; v1 has no levels."""
-    found = listed(simulation, LATEST, version, isolation=2, partitions=(0, 9))
+    results = listed(simulation, LATEST, version, isolation=2, partitions=(0, 9))
     if version == 1:
-        assert [error for error, *_ in found] == [NONE, UNKNOWN_TOPIC]
+        assert [error for error, *_ in results] == [NONE, UNKNOWN_TOPIC]
     else:
-        assert found == [(UNKNOWN_SERVER_ERROR, -1, -1, -1)] * 2
+        assert results == [(UNKNOWN_SERVER_ERROR, -1, -1, -1)] * 2
 
 
 @pytest.mark.parametrize("asked", [MAXIMUM, 0])

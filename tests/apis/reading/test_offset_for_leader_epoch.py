@@ -42,9 +42,9 @@ def asked(
         ],
     )
     ((topic,),) = (answer.topics,)
-    ((found,),) = (topic.partitions,)
-    assert found.partition == partition
-    return int(found.error_code), found.leader_epoch, found.end_offset
+    ((end,),) = (topic.partitions,)
+    assert end.partition == partition
+    return int(end.error_code), end.leader_epoch, end.end_offset
 
 
 @pytest.mark.parametrize("version", served_versions(OFFSET_FOR_LEADER_EPOCH))
@@ -66,6 +66,6 @@ def test_where_an_epoch_ends(
 def test_offset_for_leader_epoch_checks_leader_and_leader_epoch(
     simulation: Simulation, broker: int, current: int, partition: int, error: int
 ) -> None:
-    got, *found = asked(simulation, 4, 0, broker=broker, current=current, partition=partition)
+    got, *end = asked(simulation, 4, 0, broker=broker, current=current, partition=partition)
     assert got == error
-    assert found == ([0, 2] if error == NONE else [-1, -1])
+    assert end == ([0, 2] if error == NONE else [-1, -1])

@@ -49,7 +49,7 @@ def test_nothing_is_described(client: SimulatedClient, version: int) -> None:
 @pytest.mark.parametrize("version", served_versions(CREATE_ACLS))
 def test_each_is_refused(client: SimulatedClient, version: int) -> None:
     answer = ask(client, CREATE_ACLS, version, creations=[ACL, ACL])
-    assert [(each.error_code, each.error_message) for each in answer.results] == [
+    assert [(result.error_code, result.error_message) for result in answer.results] == [
         (SECURITY_DISABLED, "No Authorizer is configured.")
     ] * 2
     assert ask(client, CREATE_ACLS, version, creations=[]).results == ()
@@ -58,7 +58,7 @@ def test_each_is_refused(client: SimulatedClient, version: int) -> None:
 @pytest.mark.parametrize("version", served_versions(DELETE_ACLS))
 def test_each_filter_is_refused(client: SimulatedClient, version: int) -> None:
     answer = ask(client, DELETE_ACLS, version, filters=[FILTER, FILTER, FILTER])
-    assert [(each.error_code, each.error_message) for each in answer.filter_results] == [
+    assert [(result.error_code, result.error_message) for result in answer.filter_results] == [
         (SECURITY_DISABLED, "No Authorizer is configured.")
     ] * 3
 

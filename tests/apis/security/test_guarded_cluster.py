@@ -87,10 +87,10 @@ def test_acls_are_created_described_and_deleted(admin: SimulatedClient, version:
     answer = ask(admin, DESCRIBE_ACLS, version, **ANY)
     [resource] = answer.resources
     assert (resource.resource_type, resource.resource_name, resource.pattern_type) == (TOPIC, "orders", 3)
-    assert [(each.principal, each.host, each.operation) for each in resource.acls] == [("User:alice", "*", READ)]
+    assert [(entry.principal, entry.host, entry.operation) for entry in resource.acls] == [("User:alice", "*", READ)]
 
     [deleted] = ask(admin, DELETE_ACLS, version, filters=[ANY]).filter_results
-    assert [each.resource_name for each in deleted.matching_acls] == ["orders"]
+    assert [matching.resource_name for matching in deleted.matching_acls] == ["orders"]
     assert ask(admin, DESCRIBE_ACLS, version, **ANY).resources == ()
 
 
@@ -100,7 +100,7 @@ def test_a_client_that_may_not_alter_the_cluster_manages_no_acls(alice: Simulate
     [created] = create(alice, acl(TOPIC, "orders", READ), version=version)
     assert (created.error_code, created.error_message) == (failed, "Request CreateAclsRequest needs ALTER permission.")
     assert ask(alice, DESCRIBE_ACLS, version, **ANY).error_code is failed
-    assert [each.error_code for each in ask(alice, DELETE_ACLS, version, filters=[ANY, ANY]).filter_results] == [
+    assert [result.error_code for result in ask(alice, DELETE_ACLS, version, filters=[ANY, ANY]).filter_results] == [
         failed
     ] * 2
 
@@ -142,17 +142,17 @@ def test_a_request_without_a_member_is_refused_before_its_group_is_looked_at(
 
 
 def test_idempotent_producers_need_any_topic_or_the_cluster(admin: SimulatedClient, alice: SimulatedClient) -> None:
-    asked: dict[str, Any] = {"transactional_id": None, "producer_id": -1, "producer_epoch": -1}
-    assert ask(alice, INIT_PRODUCER_ID, 4, **asked).error_code is ErrorCode.cluster_authorization_failed
+    values: dict[str, Any] = {"transactional_id": None, "producer_id": -1, "producer_epoch": -1}
+    assert ask(alice, INIT_PRODUCER_ID, 4, **values).error_code is ErrorCode.cluster_authorization_failed
 
     create(admin, acl(TOPIC, "some", WRITE))
-    assert ask(alice, INIT_PRODUCER_ID, 4, **asked).error_code is ErrorCode.none
+    assert ask(alice, INIT_PRODUCER_ID, 4, **values).error_code is ErrorCode.none
 
     create(admin, acl(TOPIC, "*", WRITE, permission_type=2))
-    assert ask(alice, INIT_PRODUCER_ID, 4, **asked).error_code is ErrorCode.cluster_authorization_failed
+    assert ask(alice, INIT_PRODUCER_ID, 4, **values).error_code is ErrorCode.cluster_authorization_failed
 
     create(admin, acl(CLUSTER, "kafka-cluster", IDEMPOTENT_WRITE))
-    assert ask(alice, INIT_PRODUCER_ID, 4, **asked).error_code is ErrorCode.none
+    assert ask(alice, INIT_PRODUCER_ID, 4, **values).error_code is ErrorCode.none
 
 
 def test_a_created_topic_comes_without_settings_that_the_client_may_not_see(
@@ -176,7 +176,7 @@ def test_only_an_entry_of_no_kind_ends_the_connection(
 
 def test_ten_thousand_acls_are_created_in_one_request(admin: SimulatedClient, alice: SimulatedClient) -> None:
     results = create(admin, *(acl(TOPIC, f"t{number}", READ) for number in range(10_000)))
-    assert {each.error_code for each in results} == {ErrorCode.none}
+    assert {result.error_code for result in results} == {ErrorCode.none}
     assert topic_error(alice, "t9999") is ErrorCode.unknown_topic_or_partition
 
     [deleted] = ask(admin, DELETE_ACLS, 3, filters=[ANY]).filter_results

@@ -65,7 +65,7 @@ def _assigned(simulation: Simulation, user: str) -> set[str]:
         for name in (*_TOPICS, "__consumer_offsets")
         if (topic := simulation.cluster.metadata.topic(name)) is not None
     }
-    return {names[each.topic_id] for each in answer.assignment.topic_partitions}
+    return {names[topic_.topic_id] for topic_ in answer.assignment.topic_partitions}
 
 
 def test_a_pattern_matches_only_topics_that_the_client_may_describe(simulation: Simulation) -> None:

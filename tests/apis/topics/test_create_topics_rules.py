@@ -174,8 +174,8 @@ def test_too_many_partitions_fail_the_whole_request(topics: list[dict[str, Any]]
     simulation = Simulation()
     answers = create(simulation, *topics, new("c", 0), new("twice"), new("twice"), validate_only=validate_only)
     text = "Excessively large number of partitions per request."
-    asked = [topic["name"] for topic in topics] + ["c", "twice", "twice"]
-    assert errors(answers) == [(name, POLICY_VIOLATION, text) for name in asked]
+    names = [topic["name"] for topic in topics] + ["c", "twice", "twice"]
+    assert errors(answers) == [(name, POLICY_VIOLATION, text) for name in names]
     assert simulation.cluster.metadata.topic_names() == []
 
 
@@ -186,13 +186,13 @@ def test_one_request_makes_a_bounded_number_of_records(partitions: int, is_enoug
     """The request makes a record for each topic, partition and setting; above the bound it fails. A refused topic makes
     none."""
     simulation = Simulation()
-    asked = [new("a", partitions, configs=[("retention.ms", "1")]), new("b", -1, -1), new("c", -5), new("a/b", 0)]
-    answers = create(simulation, *asked, validate_only=validate_only)
+    topics = [new("a", partitions, configs=[("retention.ms", "1")]), new("b", -1, -1), new("c", -5), new("a/b", 0)]
+    answers = create(simulation, *topics, validate_only=validate_only)
     if is_enough:
         assert [code for _, code, _ in errors(answers)] == [0, 0, INVALID_PARTITIONS, INVALID_TOPIC]
     else:
         text = "Unable to perform excessively large batch operation."
-        assert errors(answers) == [(topic["name"], POLICY_VIOLATION, text) for topic in asked]
+        assert errors(answers) == [(topic["name"], POLICY_VIOLATION, text) for topic in topics]
     assert simulation.cluster.metadata.topic_names() == []
 
 
@@ -274,15 +274,15 @@ def test_all_effective_configs_are_told_sorted_and_with_their_source(version: in
     simulation = Simulation(config={"min.insync.replicas": "2"})
     configs: list[tuple[str, str | None]] = [("retention.ms", " +7 "), ("cleanup.policy", "compact, delete")]
     [answer] = create(simulation, new("t", configs=configs), version=version)
-    told = {config.name: (config.value, config.config_source) for config in answer.configs}
-    assert [config.name for config in answer.configs] == sorted(told)
-    assert len(told) == 37
-    assert told["retention.ms"] == (" +7 ", 1)
-    assert told["cleanup.policy"] == ("compact, delete", 1)
-    assert told["min.insync.replicas"] == ("2", 3)  # a new cluster sets it for all brokers
-    assert told["max.message.bytes"] == ("1048588", 5)
-    assert told["flush.messages"] == ("9223372036854775807", 5)
-    assert told["min.cleanable.dirty.ratio"] == ("0.5", 5)
-    assert told["preallocate"] == ("false", 5)
-    assert told["leader.replication.throttled.replicas"] == ("", 5)
+    effective = {config.name: (config.value, config.config_source) for config in answer.configs}
+    assert [config.name for config in answer.configs] == sorted(effective)
+    assert len(effective) == 37
+    assert effective["retention.ms"] == (" +7 ", 1)
+    assert effective["cleanup.policy"] == ("compact, delete", 1)
+    assert effective["min.insync.replicas"] == ("2", 3)  # a new cluster sets it for all brokers
+    assert effective["max.message.bytes"] == ("1048588", 5)
+    assert effective["flush.messages"] == ("9223372036854775807", 5)
+    assert effective["min.cleanable.dirty.ratio"] == ("0.5", 5)
+    assert effective["preallocate"] == ("false", 5)
+    assert effective["leader.replication.throttled.replicas"] == ("", 5)
     assert not any(config.read_only or config.is_sensitive for config in answer.configs)

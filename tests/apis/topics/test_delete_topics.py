@@ -142,7 +142,7 @@ def test_a_topic_is_gone_before_its_partitions_are_cleaned_up() -> None:
     handling.step(2)
     assert running.cluster.metadata.topic("many") is None
     running.topic("many", partitions=300)
-    assert [int(each.error_code) for each in handling.answer().responses] == [NONE]
+    assert [int(response.error_code) for response in handling.answer().responses] == [NONE]
     partition = running.cluster.metadata.find_partition("many", 299)
     assert partition is not None
     client = running.connect(partition.leader_id)

@@ -54,11 +54,11 @@ def test_brokers_ask_for_many(version: int) -> None:
 
     transactions = [asked("tx", True, 0), asked("tx", True, 1), asked("other", False, 1)]
     answer = ask(client, ADD_PARTITIONS, version, transactions=transactions)
-    told = [
-        (each.transactional_id, int(each.topic_results[0].results_by_partition[0].partition_error_code))
-        for each in answer.results_by_transaction
+    results = [
+        (result.transactional_id, int(result.topic_results[0].results_by_partition[0].partition_error_code))
+        for result in answer.results_by_transaction
     ]
-    assert told == [("tx", 0), ("tx", ABORTABLE), ("other", MAPPING)]
+    assert results == [("tx", 0), ("tx", ABORTABLE), ("other", MAPPING)]
 
 
 @pytest.mark.parametrize("version", [4, 5])
@@ -72,19 +72,20 @@ def test_what_is_verified_is_told_in_the_order_in_which_it_was_asked(version: in
         {"name": "many", "partitions": [*range(19, 0, -2), *range(0, 20, 2), 3]},
         {"name": "t", "partitions": [1, 0]},
     ]
-    asked = {
+    transaction = {
         "transactional_id": "tx",
         "producer_id": producer_id,
         "producer_epoch": epoch,
         "verify_only": True,
         "topics": topics,
     }
-    answer = ask(client, ADD_PARTITIONS, version, transactions=[asked])
+    answer = ask(client, ADD_PARTITIONS, version, transactions=[transaction])
     (result,) = answer.results_by_transaction
-    told = [
-        (topic.name, [each.partition_index for each in topic.results_by_partition]) for topic in result.topic_results
+    results = [
+        (topic.name, [partition.partition_index for partition in topic.results_by_partition])
+        for topic in result.topic_results
     ]
-    assert told == [("many", [*range(19, 0, -2), *range(0, 20, 2)]), ("t", [1, 0])]
+    assert results == [("many", [*range(19, 0, -2), *range(0, 20, 2)]), ("t", [1, 0])]
 
 
 @pytest.mark.parametrize("version", [4, 5])

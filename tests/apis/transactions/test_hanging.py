@@ -22,7 +22,7 @@ def set_verification(simulation: Simulation, value: str | None) -> None:
 
 def open_since(client: SimulatedClient) -> list[int]:
     answer = ask(client, DESCRIBE_PRODUCERS, 0, topics=[{"name": "t", "partition_indexes": [0]}])
-    return [each.current_txn_start_offset for each in answer.topics[0].partitions[0].active_producers]
+    return [producer.current_txn_start_offset for producer in answer.topics[0].partitions[0].active_producers]
 
 
 def abort(client: SimulatedClient, producer: tuple[int, int]) -> int:

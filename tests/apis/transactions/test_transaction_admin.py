@@ -26,7 +26,9 @@ def write(client: SimulatedClient, version: int, *partitions: int, **values: Any
         "transaction_version": 0,
     }
     answer = ask(client, MARKERS, version, markers=[marker | values])
-    return {each.partition_index: int(each.error_code) for each in answer.markers[0].topics[0].partitions}
+    return {
+        partition.partition_index: int(partition.error_code) for partition in answer.markers[0].topics[0].partitions
+    }
 
 
 @pytest.mark.parametrize("version", served_versions(MARKERS))
@@ -88,7 +90,9 @@ class TestList:
         return ask(client, LIST_TXN, version, **(defaults | values))
 
     def ids(self, client: SimulatedClient, version: int, **values: Any) -> list[str]:
-        return [each.transactional_id for each in self.listed(client, version, **values).transaction_states]
+        return [
+            transaction.transactional_id for transaction in self.listed(client, version, **values).transaction_states
+        ]
 
     def test_filters(self, version: int) -> None:
         simulation = with_coordinator()

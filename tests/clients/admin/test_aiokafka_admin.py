@@ -34,12 +34,12 @@ def administer(given: Administered, work: Callable[[AIOKafkaAdminClient], Awaita
 async def becomes(look: Callable[[], Awaitable[Any]], expected: Any) -> None:
     """Wait until the result is as expected: a broker of Kafka may learn a moment later than another."""
     end = asyncio.get_running_loop().time() + LIMIT_S
-    while (found := await look()) != expected:
-        assert asyncio.get_running_loop().time() < end, f"waited {LIMIT_S:g} s for {expected}; it is {found}"
+    while (offsets_seen := await look()) != expected:
+        assert asyncio.get_running_loop().time() < end, f"waited {LIMIT_S:g} s for {expected}; it is {offsets_seen}"
 
 
 def codes(answer: Any) -> list[int]:
-    return [each[1] for each in answer.topic_errors]
+    return [topic_error[1] for topic_error in answer.topic_errors]
 
 
 def test_topics(given: Administered) -> None:
@@ -47,8 +47,8 @@ def test_topics(given: Administered) -> None:
 
     async def work(admin: AIOKafkaAdminClient) -> None:
         async def described() -> list[tuple[int, int]]:
-            [found] = await admin.describe_topics([made])
-            return sorted((each["partition"], len(each["replicas"])) for each in found["partitions"])
+            [topic] = await admin.describe_topics([made])
+            return sorted((partition["partition"], len(partition["replicas"])) for partition in topic["partitions"])
 
         async def listed() -> set[str]:
             return {name for name in await admin.list_topics() if name.startswith(given.topic)}
@@ -87,12 +87,12 @@ def test_settings(given: Administered) -> None:
             return {entry[0]: entry[1] for entry in entries}
 
         [answer] = await admin.alter_configs([topic(retention_ms="5000", cleanup_policy="compact")])
-        assert [each[0] for each in answer.resources] == [0]
+        assert [resource[0] for resource in answer.resources] == [0]
         await becomes(shown, {"retention.ms": "5000", "cleanup.policy": "compact"})
         await admin.alter_configs([topic(retention_ms="6000")])  # what is not named is set back
         await becomes(shown, {"retention.ms": "6000", "cleanup.policy": "delete"})
         [answer] = await admin.alter_configs([topic(retention_ms="never")])
-        assert [each[0] for each in answer.resources] == [INVALID_CONFIG]
+        assert [resource[0] for resource in answer.resources] == [INVALID_CONFIG]
 
     administer(given, work)
 
@@ -105,10 +105,10 @@ def test_records_and_groups(given: Administered) -> None:
         with pytest.raises(OffsetOutOfRangeError):
             await admin.delete_records({first: RecordsToDelete(99)})
         assert await admin.find_coordinator(given.group) in {1, 2, 3}
-        found = await admin.list_consumer_group_offsets(given.group)
-        assert {each.partition: offset.offset for each, offset in found.items()} == COMMITTED
-        found = await admin.list_consumer_group_offsets(given.group, partitions=[first])
-        assert {each.partition: offset.offset for each, offset in found.items()} == {0: COMMITTED[0]}
+        offsets = await admin.list_consumer_group_offsets(given.group)
+        assert {place.partition: offset.offset for place, offset in offsets.items()} == COMMITTED
+        offsets = await admin.list_consumer_group_offsets(given.group, partitions=[first])
+        assert {place.partition: offset.offset for place, offset in offsets.items()} == {0: COMMITTED[0]}
         assert (given.group, "") in await admin.list_consumer_groups()
         [answer] = await admin.describe_consumer_groups([given.group])
         [(code, name, state, _, _, members)] = answer.groups
@@ -119,9 +119,11 @@ def test_records_and_groups(given: Administered) -> None:
 
 def test_the_cluster(given: Administered) -> None:
     async def work(admin: AIOKafkaAdminClient) -> None:
-        found = await admin.describe_cluster()
-        assert {f"{each['host']}:{each['port']}" for each in found["brokers"]} == set(given.bootstrap.split(","))
-        assert sorted(each["node_id"] for each in found["brokers"]) == [1, 2, 3]
-        assert found["controller_id"] in {1, 2, 3}
+        cluster = await admin.describe_cluster()
+        assert {f"{broker['host']}:{broker['port']}" for broker in cluster["brokers"]} == set(
+            given.bootstrap.split(",")
+        )
+        assert sorted(broker["node_id"] for broker in cluster["brokers"]) == [1, 2, 3]
+        assert cluster["controller_id"] in {1, 2, 3}
 
     administer(given, work)

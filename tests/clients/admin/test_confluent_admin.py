@@ -65,17 +65,17 @@ def refused(call: Callable[[], Any]) -> str:
 
 
 def settings(admin: AdminClient, kind: Any, name: str, *names: str) -> dict[str, str]:
-    found = only(admin.describe_configs([ConfigResource(kind, name)]))
-    return {each: found[each].value for each in names}
+    configs = only(admin.describe_configs([ConfigResource(kind, name)]))
+    return {config_name: configs[config_name].value for config_name in names}
 
 
 def test_topics(given: Administered, admin: AdminClient) -> None:
     made = f"{given.topic}-made"
 
     def described() -> list[tuple[int, int, int]]:
-        found = only(admin.describe_topics(TopicCollection([made])))
-        assert found.name == made
-        return [(each.id, len(each.replicas), len(each.isr)) for each in found.partitions]
+        topic = only(admin.describe_topics(TopicCollection([made])))
+        assert topic.name == made
+        return [(partition.id, len(partition.replicas), len(partition.isr)) for partition in topic.partitions]
 
     def listed() -> set[str]:
         return {name for name in admin.list_topics(timeout=LIMIT_S).topics if name.startswith(given.topic)}
@@ -142,20 +142,20 @@ def test_offsets_and_records(given: Administered, admin: AdminClient) -> None:
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # what list_groups() imports
 def test_groups(given: Administered, admin: AdminClient) -> None:
     def offsets() -> dict[int, int]:
-        found = only(admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(given.group)]))
-        return {each.partition: each.offset for each in found.topic_partitions}
+        group = only(admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(given.group)]))
+        return {topic_partition.partition: topic_partition.offset for topic_partition in group.topic_partitions}
 
     def listed() -> dict[str, tuple[str, str]]:
-        found = admin.list_consumer_groups().result(LIMIT_S)
-        assert not found.errors
-        mine = [each for each in found.valid if each.group_id == given.group]
-        return {each.group_id: (each.state.name, each.type.name) for each in mine}
+        listing = admin.list_consumer_groups().result(LIMIT_S)
+        assert not listing.errors
+        mine = [listing_ for listing_ in listing.valid if listing_.group_id == given.group]
+        return {group.group_id: (group.state.name, group.type.name) for group in mine}
 
     assert offsets() == COMMITTED
     becomes(listed, {given.group: ("EMPTY", "CLASSIC")})
-    assert [each.id for each in admin.list_groups(given.group, timeout=LIMIT_S)] == [given.group]
-    found = only(admin.describe_consumer_groups([given.group]))
-    assert (found.state.name, found.members, found.is_simple_consumer_group) == ("EMPTY", [], True)
+    assert [group.id for group in admin.list_groups(given.group, timeout=LIMIT_S)] == [given.group]
+    description = only(admin.describe_consumer_groups([given.group]))
+    assert (description.state.name, description.members, description.is_simple_consumer_group) == ("EMPTY", [], True)
 
     alteration = ConsumerGroupTopicPartitions(given.group, [TopicPartition(given.topic, 0, 1)])
     only(admin.alter_consumer_group_offsets([alteration]))
@@ -166,12 +166,12 @@ def test_groups(given: Administered, admin: AdminClient) -> None:
 
 
 def test_the_cluster(given: Administered, admin: AdminClient) -> None:
-    found = admin.describe_cluster().result(LIMIT_S)
-    addresses = {f"{node.host}:{node.port}" for node in found.nodes}
-    assert sorted(node.id for node in found.nodes) == [1, 2, 3]
+    cluster = admin.describe_cluster().result(LIMIT_S)
+    addresses = {f"{node.host}:{node.port}" for node in cluster.nodes}
+    assert sorted(node.id for node in cluster.nodes) == [1, 2, 3]
     assert addresses == set(given.bootstrap.split(","))
-    assert found.cluster_id == admin.cluster_id()
-    assert found.controller.id in {1, 2, 3}
+    assert cluster.cluster_id == admin.cluster_id()
+    assert cluster.controller.id in {1, 2, 3}
     partition = TopicPartition(given.topic, 0)
     [(elected, error)] = admin.elect_leaders(ElectionType.PREFERRED, [partition]).result(LIMIT_S).items()
     assert (elected.topic, elected.partition, error.name()) == (given.topic, 0, "ELECTION_NOT_NEEDED")
@@ -181,9 +181,9 @@ def test_credentials(given: Administered, admin: AdminClient) -> None:
     user = given.topic
 
     def credentials() -> list[tuple[str, int]]:
-        asked: Any = admin.describe_user_scram_credentials([user])
-        found = asked[user].result(LIMIT_S).scram_credential_infos
-        return [(each.mechanism.name, each.iterations) for each in found]
+        futures: Any = admin.describe_user_scram_credentials([user])
+        credentials_ = futures[user].result(LIMIT_S).scram_credential_infos
+        return [(credential.mechanism.name, credential.iterations) for credential in credentials_]
 
     info = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 5000)
     only(admin.alter_user_scram_credentials([UserScramCredentialUpsertion(user, info, b"secret", b"salt")]))

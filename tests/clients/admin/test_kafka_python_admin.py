@@ -62,13 +62,13 @@ def test_topics(given: Administered, admin: KafkaAdminClient) -> None:
     made = f"{given.topic}-made"
 
     def described() -> list[tuple[int, int, int]]:
-        [found] = admin.describe_topics([made])
-        parts = found["partitions"]
-        return [(each["partition_index"], len(each["replica_nodes"]), len(each["isr_nodes"])) for each in parts]
+        [topic] = admin.describe_topics([made])
+        parts = topic["partitions"]
+        return [(part["partition_index"], len(part["replica_nodes"]), len(part["isr_nodes"])) for part in parts]
 
     def page() -> list[int]:
-        [found] = admin.describe_topic_partitions([made])["topics"]
-        return [each["partition_index"] for each in found["partitions"]]
+        [topic] = admin.describe_topic_partitions([made])["topics"]
+        return [partition["partition_index"] for partition in topic["partitions"]]
 
     def listed() -> set[str]:
         return {name for name in admin.list_topics() if name.startswith(given.topic)}
@@ -101,8 +101,8 @@ def test_topics(given: Administered, admin: KafkaAdminClient) -> None:
 
 def test_settings(given: Administered, admin: KafkaAdminClient) -> None:
     def altered() -> dict[str, str]:
-        found = admin.describe_configs([ConfigResource(TOPIC, given.topic)])["topic"][given.topic]
-        return {name: each["value"] for name, each in found.items()}
+        configs = admin.describe_configs([ConfigResource(TOPIC, given.topic)])["topic"][given.topic]
+        return {name: config["value"] for name, config in configs.items()}
 
     admin.alter_configs([ConfigResource(TOPIC, given.topic, {"retention.ms": "5000", "cleanup.policy": "compact"})])
     becomes(altered, {"retention.ms": "5000", "cleanup.policy": "compact"})
@@ -122,8 +122,8 @@ def test_offsets_and_records(given: Administered, admin: KafkaAdminClient) -> No
     first, second = (TopicPartition(given.topic, index) for index in range(2))
 
     def offsets(spec: Any) -> list[int]:
-        found = admin.list_partition_offsets({first: spec, second: spec})
-        return [found[first].offset, found[second].offset]
+        offsets = admin.list_partition_offsets({first: spec, second: spec})
+        return [offsets[first].offset, offsets[second].offset]
 
     assert offsets(OffsetSpec.EARLIEST) == [0, 0]
     assert offsets(OffsetSpec.LATEST) == [RECORDS, RECORDS]
@@ -138,17 +138,17 @@ def test_groups(given: Administered, admin: KafkaAdminClient) -> None:
     first, second = (TopicPartition(given.topic, index) for index in range(2))
 
     def offsets() -> dict[int, int]:
-        found = admin.list_group_offsets(given.group)[given.group]
-        return {each.partition: offset.offset for each, offset in found.items()}
+        offsets = admin.list_group_offsets(given.group)[given.group]
+        return {place.partition: offset.offset for place, offset in offsets.items()}
 
     def listed() -> list[tuple[str, str]]:
-        found = [each for each in admin.list_groups() if each["group_id"] == given.group]
-        return [(each["group_state"], each["group_type"]) for each in found]
+        groups = [group for group in admin.list_groups() if group["group_id"] == given.group]
+        return [(group["group_state"], group["group_type"]) for group in groups]
 
     assert offsets() == COMMITTED
     becomes(listed, [("Empty", "classic")])
-    found = admin.describe_groups([given.group])[given.group]
-    assert (found["group_state"], found["members"], found["error"]) == ("Empty", [], None)
+    description = admin.describe_groups([given.group])[given.group]
+    assert (description["group_state"], description["members"], description["error"]) == ("Empty", [], None)
     admin.alter_group_offsets(given.group, {first: OffsetAndMetadata(1, "why", -1)})
     assert offsets() == COMMITTED | {0: 1}
     assert admin.reset_group_offsets(given.group, {second: OffsetSpec.LATEST})[second]["offset"] == RECORDS
@@ -168,11 +168,11 @@ def test_an_unknown_member_is_not_removed(given: Administered, admin: KafkaAdmin
 
 
 def test_the_cluster(given: Administered, admin: KafkaAdminClient) -> None:
-    found = admin.describe_cluster()
-    assert {f"{each['host']}:{each['port']}" for each in found["brokers"]} == set(given.bootstrap.split(","))
-    assert sorted(each["broker_id"] for each in found["brokers"]) == [1, 2, 3]
-    told = admin.get_broker_version_data(2).api_versions  # api_versions() fails for Kafka's newest API keys
-    assert {int(key) for key in told} >= {key for key, api in registry.load().items() if api.is_advertised}
+    cluster = admin.describe_cluster()
+    assert {f"{broker['host']}:{broker['port']}" for broker in cluster["brokers"]} == set(given.bootstrap.split(","))
+    assert sorted(broker["broker_id"] for broker in cluster["brokers"]) == [1, 2, 3]
+    versions = admin.get_broker_version_data(2).api_versions  # api_versions() fails for Kafka's newest API keys
+    assert {int(key) for key in versions} >= {key for key, api in registry.load().items() if api.is_advertised}
     assert admin.describe_features()["group.version"]["finalized"] == (1, 1)
     assert admin.update_features({"group.version": 1}, validate_only=True) == {"group.version": "OK"}
     [quorum] = admin.describe_metadata_quorum()["topics"]
@@ -196,13 +196,13 @@ def test_replicas_move(given: Administered, admin: KafkaAdminClient) -> None:
     partition = TopicPartition(given.topic, 0)
 
     def replicas() -> list[int]:
-        [found] = admin.describe_topics([given.topic])
-        [first] = [each for each in found["partitions"] if each["partition_index"] == 0]
+        [topic] = admin.describe_topics([given.topic])
+        [first] = [part for part in topic["partitions"] if part["partition_index"] == 0]
         return list(first["replica_nodes"])
 
     [elected] = admin.elect_leaders(0, {given.topic: [0]}).replica_election_results
-    [told] = elected.partition_result
-    assert (elected.topic, told.partition_id, told.error_code) == (given.topic, 0, ElectionNotNeededError.errno)
+    [result] = elected.partition_result
+    assert (elected.topic, result.partition_id, result.error_code) == (given.topic, 0, ElectionNotNeededError.errno)
     assert admin.alter_partition_reassignments({partition: [2, 3]}) == {partition: None}
     becomes(replicas, [2, 3])
     becomes(admin.list_partition_reassignments, {})
@@ -212,8 +212,8 @@ def test_credentials(given: Administered, admin: KafkaAdminClient) -> None:
     user, mechanism = given.topic, ScramMechanism.SCRAM_SHA_256
 
     def credentials() -> list[tuple[Any, int]]:
-        found = admin.describe_user_scram_credentials([user])[user]["credential_infos"]
-        return [(each["mechanism"], each["iterations"]) for each in found]
+        credentials_ = admin.describe_user_scram_credentials([user])[user]["credential_infos"]
+        return [(credential["mechanism"], credential["iterations"]) for credential in credentials_]
 
     change = UserScramCredentialUpsertion(user, mechanism, "secret", iterations=5000)
     assert admin.alter_user_scram_credentials([change]) == {user: None}
@@ -230,5 +230,5 @@ def test_access_is_not_controlled(given: Administered, admin: KafkaAdminClient) 
     assert admin.create_acls([acl]) == {"succeeded": [], "failed": [SecurityDisabledError]}
     with pytest.raises(SecurityDisabledError):
         admin.describe_acls(anything)
-    [(_, found, error)] = admin.delete_acls([anything])
-    assert (found, error) == ([], SecurityDisabledError)
+    [(_, matching, error)] = admin.delete_acls([anything])
+    assert (matching, error) == ([], SecurityDisabledError)

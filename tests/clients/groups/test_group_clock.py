@@ -128,8 +128,8 @@ def test_an_offset_expires_when_the_clock_says_so(kafka: FakeCluster) -> None:
     def committed() -> int:
         asking = consumer(kafka)
         try:
-            [found] = asking.committed([confluent_kafka.TopicPartition("t", 0)], timeout=LIMIT_S)
-            return int(found.offset)
+            [position] = asking.committed([confluent_kafka.TopicPartition("t", 0)], timeout=LIMIT_S)
+            return int(position.offset)
         finally:
             asking.close()
 

@@ -13,8 +13,8 @@ pytest.importorskip("joserfc", reason="the extra security is not installed")
 
 @pytest.fixture(scope="class")
 def secured(request: pytest.FixtureRequest) -> Iterator[Secured]:
-    with Secured.of(request.cls.library) as found:
-        yield found
+    with Secured.of(request.cls.library) as secured:
+        yield secured
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -28,7 +28,7 @@ DEFAULT = timedelta(milliseconds=-1)
 
 
 def test_a_token_is_renewed_and_expires() -> None:
-    [java] = [each for each in SECURED if each.name == "java"]
+    [java] = [client for client in SECURED if client.name == "java"]
     command, folder = program(java)
     config: dict[str, str | int | bool] = {
         "delegation.token.secret.key": "key",
@@ -52,7 +52,7 @@ def test_a_token_is_renewed_and_expires() -> None:
             refused = play("expired")
             assert refused.get("error") == "SaslAuthenticationException", refused
         logins = [event for event in kafka.journal if isinstance(event, Login) and event.mechanism != "PLAIN"]
-        assert {(each.principal, each.error) for each in logins} == {
+        assert {(login.principal, login.error) for login in logins} == {
             ("User:owner", "NONE"),
             ("", "SASL_AUTHENTICATION_FAILED"),
         }

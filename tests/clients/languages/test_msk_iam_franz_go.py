@@ -29,11 +29,11 @@ def kafka() -> Iterator[FakeCluster]:
 @pytest.fixture
 def process(monkeypatch: pytest.MonkeyPatch) -> Iterator[ClientProcess]:
     monkeypatch.setenv("AWS_REGION", REGION)
-    [client] = [each for each in SECURED if each.name == "franz-go"]
+    [client] = [client_ for client_ in SECURED if client_.name == "franz-go"]
     command, folder = program(client)
-    with ClientProcess(command, folder, {"do": "nothing"}, 20 * LIMIT_S) as found:
-        assert "value" not in found.hear(), "it knows no such play"
-        yield found
+    with ClientProcess(command, folder, {"do": "nothing"}, 20 * LIMIT_S) as process_:
+        assert "value" not in process_.hear(), "it knows no such play"
+        yield process_
 
 
 def play(kafka: FakeCluster, process: ClientProcess, secret: str) -> dict[str, str]:
@@ -45,7 +45,7 @@ def play(kafka: FakeCluster, process: ClientProcess, secret: str) -> dict[str, s
 def test_a_record_comes_back_over_signed_logins(kafka: FakeCluster, process: ClientProcess) -> None:
     kafka.journal.clear()
     assert play(kafka, process, SECRET) == {"value": "signed"}
-    logins = {(each.mechanism, each.principal) for each in kafka.journal if isinstance(each, Login)}
+    logins = {(event.mechanism, event.principal) for event in kafka.journal if isinstance(event, Login)}
     assert logins == {("AWS_MSK_IAM", f"User:{ACCESS_KEY}")}
 
 

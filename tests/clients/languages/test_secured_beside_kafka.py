@@ -42,8 +42,8 @@ OTHER_ALERT = "no certificate"
 @pytest.fixture(scope="module")
 def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredKafka]:
     try:
-        with SecuredKafka.started(tmp_path_factory.mktemp("certificates")) as found:
-            yield found
+        with SecuredKafka.started(tmp_path_factory.mktemp("certificates")) as kafka_:
+            yield kafka_
     except Unavailable as reason:
         pytest.skip(str(reason))
 

@@ -122,7 +122,7 @@ def test_confluent_kafka_is_refused_a_group(kafka: FakeCluster) -> None:
         allow(kafka, "group", "g-confluent", "read")
         wait_until(lambda: last_polled().error() is None, "a record for the group")
         *refused, message = polled
-        assert {each.error().code() for each in refused} == {KafkaError.GROUP_AUTHORIZATION_FAILED}
+        assert {refusal.error().code() for refusal in refused} == {KafkaError.GROUP_AUTHORIZATION_FAILED}
         assert message.value() == VALUE
         call(lambda: consumer.commit(asynchronous=False), "the commit")
         (committed,) = consumer.committed([TopicPartition(SEEN, 0)], timeout=LIMIT_S)

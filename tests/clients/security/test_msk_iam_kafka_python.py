@@ -48,7 +48,9 @@ def test_kafka_python_logs_in_with_a_session_token(monkeypatch: pytest.MonkeyPat
         kafka.create_topic(TOPIC, partitions=1)
         by_kafka_python(settings_of(kafka), None, 60_000)
         assert read_values(kafka, TOPIC) == [VALUE]
-        assert {(each.mechanism, each.principal) for each in logins(kafka)} == {("AWS_MSK_IAM", f"User:{ACCESS_KEY}")}
+        assert {(login.mechanism, login.principal) for login in logins(kafka)} == {
+            ("AWS_MSK_IAM", f"User:{ACCESS_KEY}")
+        }
 
 
 def test_kafka_python_is_refused_with_a_wrong_secret(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -56,6 +58,6 @@ def test_kafka_python_is_refused_with_a_wrong_secret(monkeypatch: pytest.MonkeyP
     with FakeCluster(brokers=1, listeners=LISTENERS, config=CREDENTIALS) as kafka:
         kafka.create_topic(TOPIC, partitions=1)
         refused("kafka-python", settings_of(kafka), lambda: logins(kafka), "the refusal of the login")
-        assert {each.error for each in logins(kafka)} == {"SASL_AUTHENTICATION_FAILED"}
-        assert all("x-amz-signature is wrong" in each.reason for each in logins(kafka))
+        assert {login.error for login in logins(kafka)} == {"SASL_AUTHENTICATION_FAILED"}
+        assert all("x-amz-signature is wrong" in login.reason for login in logins(kafka))
         assert read_values(kafka, TOPIC) == []

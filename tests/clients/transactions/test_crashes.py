@@ -54,15 +54,15 @@ def crashed(client: str, points: Sequence[Point]) -> list[Outcome]:
 
 
 def wrong(outcomes: list[Outcome]) -> list[Outcome]:
-    return [each for each in outcomes if not each.is_right]
+    return [outcome for outcome in outcomes if not outcome.is_right]
 
 
 @pytest.mark.parametrize("client", doses.nightly_but(["aiokafka"], ["librdkafka", "aiokafka"]))
 def test_each_input_has_its_effect_once_wherever_the_program_dies(client: str) -> None:
     outcomes = crashed(client, POINTS)
     assert wrong(outcomes) == []
-    assert [each.name for each in outcomes if not each.met] == []
-    written = {each.point.name: each.written for each in outcomes if each.point is not None}
+    assert [outcome.name for outcome in outcomes if not outcome.met] == []
+    written = {outcome.point.name: outcome.written for outcome in outcomes if outcome.point is not None}
     # What was written and not committed is there, and only read_uncommitted sees it.
     assert written["after a flush"] == written["before EndTxn"] == written["after an abort"] == [2, 2]
     assert written["after begin"] == written["before the response to EndTxn"] == [1, 1]
@@ -71,10 +71,10 @@ def test_each_input_has_its_effect_once_wherever_the_program_dies(client: str) -
 @pytest.mark.nightly  # every day: the same with aiokafka
 def test_kafka_python_dies_where_most_may_go_wrong() -> None:
     """kafka-python's programs start slowly; the command has all points."""
-    points = [each for each in POINTS if each.api_key in (TXN_OFFSET_COMMIT, END_TXN)]
+    points = [point for point in POINTS if point.api_key in (TXN_OFFSET_COMMIT, END_TXN)]
     outcomes = crashed("kafka-python", points)
     assert wrong(outcomes) == []
-    assert all(each.met for each in outcomes)
+    assert all(outcome.met for outcome in outcomes)
 
 
 # librdkafka 2.16 waits for ever for a coordinator that restarts (chain.py); what it takes to find that out is seconds.
@@ -84,4 +84,4 @@ def test_each_input_has_its_effect_once_wherever_a_broker_goes(client: str) -> N
     with cluster() as kafka, chain(client, kafka) as programs:
         outcomes = programs.strike(list(strikes(kafka, programs.outputs)))
     assert wrong(outcomes) == []
-    assert [each.name for each in outcomes if not each.met] == []
+    assert [outcome.name for outcome in outcomes if not outcome.met] == []

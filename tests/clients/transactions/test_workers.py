@@ -65,7 +65,7 @@ class Workers:
 
     def seen(self, *, committed: bool = True) -> list[list[str]]:
         """Return the values in each partition of `out`."""
-        return [sorted(each) for each in read_values(self._bootstrap, "out", committed=committed).values()]
+        return [sorted(values) for values in read_values(self._bootstrap, "out", committed=committed).values()]
 
 
 @contextmanager
@@ -113,11 +113,11 @@ def test_a_worker_joins_in_the_middle_of_a_transaction() -> None:
     def work(worker: ClientProcess) -> None:
         with suppress(Broken):  # it is ended
             while True:
-                told = worker.hear()
-                if "consumed" in told:
+                message = worker.hear()
+                if "consumed" in message:
                     go(worker)
                 else:
-                    (done if "done" in told else errors).append(next(iter(told.values())))
+                    (done if "done" in message else errors).append(next(iter(message.values())))
 
     with workers("librdkafka") as both, both.worker("first") as first:
         both.feed({0: ["a0", "a1", "a2"], 1: ["b0", "b1", "b2"]})
@@ -126,14 +126,14 @@ def test_a_worker_joins_in_the_middle_of_a_transaction() -> None:
         with both.worker("second") as second:
             wait_until(lambda: both.count("JoinGroup") >= joined + 2, "that the second has joined")
             go(first)  # the group rebalances: its generation is still that of the transaction
-            threads = [threading.Thread(target=work, args=(each,)) for each in (first, second)]
+            threads = [threading.Thread(target=work, args=(worker,)) for worker in (first, second)]
             for thread in threads:
                 thread.start()
             wait_until(lambda: len(done) >= 6 or bool(errors), "the last commit")
             both.feed({0: ["a3"], 1: ["b3"]})  # with two partitions of two owners
             wait_until(lambda: len(done) >= 8 or bool(errors), "the last commit")
-            for each in (first, second):
-                each.kill()
+            for worker in (first, second):
+                worker.kill()
             for thread in threads:
                 join(thread)
         values = ["a0", "a1", "a2", "a3", "b0", "b1", "b2", "b3"]

@@ -221,7 +221,7 @@ def test_the_journal_tells_what_befell_them() -> None:
     simulation = Simulation(journal=journal)
     arise(simulation, GcPause(1, 10))
     simulation.advance(10)
-    told = [name for event in journal.events() if (name := type(event).__name__)[:5] in ("Fault", "Broke")]
-    assert told[-4:] == ["FaultAdded", "BrokerPaused", "BrokerResumed", "FaultRemoved"]
+    names = [name for event in journal.events() if (name := type(event).__name__)[:5] in ("Fault", "Broke")]
+    assert names[-4:] == ["FaultAdded", "BrokerPaused", "BrokerResumed", "FaultRemoved"]
     added = next(event for event in journal.events() if isinstance(event, FaultAdded))
     assert (added.fault, added.text) == ("a1", "gc_pause broker=1 ms=10")

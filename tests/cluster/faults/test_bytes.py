@@ -130,7 +130,7 @@ def test_an_error_of_one_partition_completes_the_fetch_at_once() -> None:
     kafka = FaultyCluster()
     client = kafka.connect()
     kafka.add({"api": "Fetch", "partition": 1}, "NOT_LEADER_OR_FOLLOWER")
-    told = fetch(kafka, client)
-    assert int(told[1].error_code) == 6
-    assert (told[1].high_watermark, told[1].records) == (-1, None)
-    assert int(told[0].error_code) == 0
+    partitions = fetch(kafka, client)
+    assert int(partitions[1].error_code) == 6
+    assert (partitions[1].high_watermark, partitions[1].records) == (-1, None)
+    assert int(partitions[0].error_code) == 0

@@ -20,8 +20,8 @@ def test_the_coordinator_of_a_group_moves() -> None:
     partition = kafka.partition(kafka.cluster.brokers[1].groups.partition_for("g"), "__consumer_offsets")
     before = partition.leader_id
     kafka.add({"api": "DescribeGroups", "group": "g"}, "move_coordinator")
-    asked = kafka.connect(before).ask(15, 5, groups=("g",), include_authorized_operations=False)
-    assert [int(group.error_code) for group in asked.groups] == [16]  # it was moved before the work
+    description = kafka.connect(before).ask(15, 5, groups=("g",), include_authorized_operations=False)
+    assert [int(group.error_code) for group in description.groups] == [16]  # it was moved before the work
     assert partition.leader_id != before
 
 
@@ -80,11 +80,11 @@ def test_a_commit_of_offsets_that_is_lost_after_it_was_written() -> None:
     offset = {"partition_index": 0, "committed_offset": 5, "committed_leader_epoch": -1, "committed_metadata": ""}
     member = {"member_id": "", "generation_id_or_member_epoch": -1, "group_instance_id": None}
     topics = ({"name": "t", "partitions": (offset,)},)
-    told = client.ask(8, 8, group_id="g", topics=topics, **member)
-    assert int(told.topics[0].partitions[0].error_code) == 16
+    commit = client.ask(8, 8, group_id="g", topics=topics, **member)
+    assert int(commit.topics[0].partitions[0].error_code) == 16
     assert armed.hits == 1
-    asked = client.ask(9, 7, group_id="g", topics=({"name": "t", "partition_indexes": (0,)},), require_stable=False)
-    assert asked.topics[0].partitions[0].committed_offset == 5  # it was done
+    fetched = client.ask(9, 7, group_id="g", topics=({"name": "t", "partition_indexes": (0,)},), require_stable=False)
+    assert fetched.topics[0].partitions[0].committed_offset == 5  # it was done
 
 
 def test_a_topic_exists_although_its_response_was_lost() -> None:

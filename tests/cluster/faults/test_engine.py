@@ -125,8 +125,8 @@ def test_by_name_and_by_id_in_any_version(version: int) -> None:
     client = kafka.connect()
     partitions: dict[int, bytes | None] = dict.fromkeys(range(3), ONE_RECORD)
     client.send(produce(topic.topic_id if version >= 13 else "t", partitions=partitions, version=version))
-    [told] = client.produced(version)
-    assert {index: error for index, (error, _) in told.items()} == {0: 2, 1: 87, 2: 0}
+    [errors] = client.produced(version)
+    assert {index: error for index, (error, _) in errors.items()} == {0: 2, 1: 87, 2: 0}
 
 
 def test_acks_0_is_not_answered_an_error_closes_the_connection() -> None:
@@ -422,11 +422,11 @@ def test_groups_by_their_selectors() -> None:
     kafka = FaultyCluster()
     kafka.add({"api": "FindCoordinator", "group": "g"}, "COORDINATOR_NOT_AVAILABLE")
     client = kafka.connect()
-    told = client.ask(10, 6, key_type=0, coordinator_keys=("g", "other"))
-    assert {each.key: int(each.error_code) for each in told.coordinators}["g"] == 15
+    response = client.ask(10, 6, key_type=0, coordinator_keys=("g", "other"))
+    assert {coordinator.key: int(coordinator.error_code) for coordinator in response.coordinators}["g"] == 15
     kafka.add({"api": "DescribeGroups", "group": "g"}, "NOT_COORDINATOR")
-    told = client.ask(15, 5, groups=("g",), include_authorized_operations=False)
-    assert [int(group.error_code) for group in told.groups] == [16]
+    response = client.ask(15, 5, groups=("g",), include_authorized_operations=False)
+    assert [int(group.error_code) for group in response.groups] == [16]
 
 
 def test_topics_of_metadata_one_and_all() -> None:
@@ -438,10 +438,10 @@ def test_topics_of_metadata_one_and_all() -> None:
         "include_topic_authorized_operations": False,
         "include_cluster_authorized_operations": False,
     }
-    told = client.ask(3, 9, topics=({"name": "t"}, {"name": "other"}), **rest)
-    assert {topic.name: int(topic.error_code) for topic in told.topics} == {"t": 5, "other": 3}
-    told = client.ask(3, 9, topics=None, **rest)
-    assert {topic.name: int(topic.error_code) for topic in told.topics} == {"t": 5}
+    topics_metadata = client.ask(3, 9, topics=({"name": "t"}, {"name": "other"}), **rest)
+    assert {topic.name: int(topic.error_code) for topic in topics_metadata.topics} == {"t": 5, "other": 3}
+    topics_metadata = client.ask(3, 9, topics=None, **rest)
+    assert {topic.name: int(topic.error_code) for topic in topics_metadata.topics} == {"t": 5}
 
 
 def test_create_topics_before_and_after() -> None:
@@ -450,8 +450,8 @@ def test_create_topics_before_and_after() -> None:
     kafka.add({"api": "CreateTopics", "topic": "b", "at": "before_answer"}, "REQUEST_TIMED_OUT")
     new = {"num_partitions": 1, "replication_factor": 1, "assignments": (), "configs": ()}
     topics = tuple({"name": name, **new} for name in "abc")
-    told = kafka.connect().ask(19, 7, topics=topics, timeout=timedelta(seconds=1), validate_only=False)
-    assert {topic.name: int(topic.error_code) for topic in told.topics} == {"a": 36, "b": 7, "c": 0}
+    response = kafka.connect().ask(19, 7, topics=topics, timeout=timedelta(seconds=1), validate_only=False)
+    assert {topic.name: int(topic.error_code) for topic in response.topics} == {"a": 36, "b": 7, "c": 0}
     assert set(kafka.cluster.metadata.topic_names()) == {"b", "c", "t"}
 
 
@@ -472,8 +472,8 @@ def test_a_top_level_error_is_for_all() -> None:
     data = [{"index": 0, "records": ONE_RECORD}]
     topics = [{"name": name, "partition_data": data} for name in ("t", "other")]
     client.send(request(PRODUCE, 9, values | {"topic_data": topics}))
-    told = kafka.told(Answer)[0].partitions
-    assert [(part.topic, part.error) for part in told] == [
+    partitions = kafka.told(Answer)[0].partitions
+    assert [(part.topic, part.error) for part in partitions] == [
         ("t", "NOT_LEADER_OR_FOLLOWER"),
         ("other", "NOT_LEADER_OR_FOLLOWER"),
     ]

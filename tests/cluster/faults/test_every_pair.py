@@ -24,9 +24,9 @@ from fakebroker.core.faults.points import POINTS
 from fakebroker.protocol.error_code import ErrorCode, error_from_name
 
 ORIGINS = read()
-APIS = sorted({each.api for each in ORIGINS})
-ERRORS = sorted({each.error for each in ORIGINS} | {"MEMBER_ID_REQUIRED", "THROTTLING_QUOTA_EXCEEDED"})
-PLACES = {(each.api, each.error, each.place) for each in ORIGINS}
+APIS = sorted({origin.api for origin in ORIGINS})
+ERRORS = sorted({origin.error for origin in ORIGINS} | {"MEMBER_ID_REQUIRED", "THROTTLING_QUOTA_EXCEEDED"})
+PLACES = {(origin.api, origin.error, origin.place) for origin in ORIGINS}
 BEFORE = ("request_read", "before_work")
 AFTER_A_WRITE = ("after_append", "after_watermark")
 ANYWHERE = "UNKNOWN_SERVER_ERROR"
@@ -120,9 +120,9 @@ def check(api: str, at: str, error: str) -> None:
     frame = CHANGES[api](stage)
     armed = stage.kafka.add({"api": api, "at": at}, error)
     assert stage.state() == expected.before
-    told = stage.ask(frame)
+    response = stage.ask(frame)
     assert armed.hits == 1
-    assert f": {int(error_from_name(error))}>" in repr(told), told
+    assert f": {int(error_from_name(error))}>" in repr(response), response
     assert stage.state() == (expected.once if is_done else expected.before)
     assert stage.raw(frame) == (expected.second if is_done else expected.first)
     assert stage.state() == (expected.twice if is_done else expected.once)
@@ -137,9 +137,9 @@ def test_the_request_changes_something(api: str) -> None:
 DONE = [(api, at, error) for api in CHANGES for at, error in pairs(api) if at not in BEFORE]
 # Every day each API is tried at each point with one of the errors. The rule that is checked is the same for all errors.
 IN_TURN = [
-    found[index % len(found)]
+    of_pair[index % len(of_pair)]
     for index, (_, group) in enumerate(groupby(DONE, key=lambda pair: pair[:2]))
-    for found in [list(group)]
+    for of_pair in [list(group)]
 ]
 
 

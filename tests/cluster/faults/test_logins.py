@@ -45,7 +45,7 @@ def add(simulation: Simulation, when: Any, do: Any, times: Any = "once") -> Arme
 
 
 def logins(journal: Journal) -> list[tuple[str, str, str]]:
-    return [(each.principal, each.error, each.reason) for each in journal if isinstance(each, Login)]
+    return [(event.principal, event.error, event.reason) for event in journal if isinstance(event, Login)]
 
 
 def test_a_refused_login_fails_as_a_wrong_password_does(simulation: Simulation, journal: Journal) -> None:
@@ -90,7 +90,7 @@ def test_other_errors_of_a_login_refuse_it_too(simulation: Simulation, journal: 
     client.plain()
     assert refusal(simulation, client)[0] == code
     assert client.closed is not None
-    assert [each[1] for each in logins(journal)] == [error]
+    assert [login[1] for login in logins(journal)] == [error]
 
 
 @pytest.mark.parametrize("times", [1, {"on_call": 2}], ids=["the first message", "the last message"])
@@ -148,7 +148,7 @@ def test_a_login_stalls_for_so_long(simulation: Simulation, journal: Journal) ->
     simulation.advance(1)
     assert client.principal == "User:alice"
     assert client.answers()
-    assert [each[0] for each in logins(journal)] == ["User:bob", "User:alice"]
+    assert [login[0] for login in logins(journal)] == ["User:bob", "User:alice"]
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,7 @@ def test_a_login_stalls_for_ever(simulation: Simulation, journal: Journal, do: s
     simulation.advance(60_000)
     assert len(client.client.answers) == 1
     assert client.closed is None
-    assert [each[0] for each in logins(journal)] == known
+    assert [login[0] for login in logins(journal)] == known
 
 
 def test_a_held_login_goes_on_when_it_is_released(simulation: Simulation) -> None:
@@ -315,7 +315,7 @@ def test_a_renewed_login_is_refused(simulation: Simulation, journal: Journal) ->
     client.plain()
     assert refusal(simulation, client)[0] == SASL_AUTHENTICATION_FAILED
     assert client.closed is not None
-    assert [each.is_again for each in journal if isinstance(each, Login)] == [False, True]
+    assert [event.is_again for event in journal if isinstance(event, Login)] == [False, True]
 
 
 def test_a_login_with_faults_is_no_request_of_the_journal(simulation: Simulation, journal: Journal) -> None:
@@ -334,7 +334,7 @@ def test_a_login_with_faults_is_no_request_of_the_journal(simulation: Simulation
 
 
 def test_a_predicate_sees_the_request_of_a_login(simulation: Simulation) -> None:
-    when = {"api": "SaslHandshake", "predicate": lambda each: each.request.mechanism == "PLAIN"}
+    when = {"api": "SaslHandshake", "predicate": lambda context: context.request.mechanism == "PLAIN"}
     add(simulation, when, "disconnect")
     assert SaslClient(simulation).scram("carol", "word").error_code == 0
     client = SaslClient(simulation)
@@ -384,7 +384,7 @@ def test_a_client_is_selected_by_what_it_logged_in_with(
 
 
 def test_a_predicate_sees_the_principal(simulation: Simulation) -> None:
-    add(simulation, {"predicate": lambda each: each.principal == "User:alice"}, "disconnect")
+    add(simulation, {"predicate": lambda login: login.principal == "User:alice"}, "disconnect")
     alice, bob = SaslClient(simulation), SaslClient(simulation)
     alice.plain()
     bob.plain("bob", "word")
@@ -482,8 +482,8 @@ def test_any_login_with_any_faults_leaves_a_sound_broker(
             simulation.elapsed_ms += 10
             simulation.cluster.advance_to(simulation.now)
             effects += simulation.cluster.take_effects()
-    for each in armed:
-        simulation.cluster.faults.remove(each)
+    for fault in armed:
+        simulation.cluster.faults.remove(fault)
     if simulation.cluster.state_of(1) == "paused":
         simulation.cluster.resume_broker(1, simulation.now)
     simulation.elapsed_ms += 1_000

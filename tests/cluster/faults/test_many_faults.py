@@ -26,14 +26,14 @@ def test_others_are_answered_before_the_last_one_has_acted(when: dict[str, Any],
     slow, quick = kafka.connect(), kafka.connect()
     armed = [kafka.add(when | {"connection": slow.connection.number}, do) for _ in range(MANY)]
     kafka.cluster.receive(slow.connection, produce("t"), kafka.now)
-    assert 0 < sum(each.hits for each in armed) < MANY
+    assert 0 < sum(fault.hits for fault in armed) < MANY
     assert kafka.cluster.has_work
     kafka.cluster.receive(quick.connection, produce("t", acks=1), kafka.now)
-    assert sum(each.hits for each in armed) < MANY
+    assert sum(fault.hits for fault in armed) < MANY
     sent = [effect.connection for effect in kafka.cluster.take_effects() if isinstance(effect, Send)]
     assert sent == [quick.connection]
     kafka.advance(100)
-    assert all(each.hits == 1 for each in armed)
+    assert all(fault.hits == 1 for fault in armed)
     if do != "freeze":
         assert len(slow.frames) == (MANY + 1 if do == "duplicate" else 1)
 

@@ -41,12 +41,12 @@ def test_the_state_is_what_the_error_says(at: str, error: str, acks: int, follow
     partitions: dict[int, bytes | None] = dict.fromkeys((0, 1), sequenced(7, 0, 0))
     client.send(produce("t", partitions=partitions, acks=acks, timeout_ms=100))
     kafka.advance(200)
-    [told] = client.produced()
+    [results] = client.produced()
     never = (error in ACKS_ALL and acks != -1) or (at == "after_watermark" and acks != -1)
     assert armed.hits == (0 if never else 1)
     is_written = never or at != "before_work"
     code = 0 if never else int(error_from_name(error))
-    assert told == {0: (code, 0 if is_written else -1), 1: (0, 0)}
+    assert results == {0: (code, 0 if is_written else -1), 1: (0, 0)}
     state = kafka.partition(0).leader_log.producer_state
     assert kafka.log_end(0) == int(is_written)
     assert kafka.partition(0).high_watermark == int(is_written)  # the followers fetch it, whatever the response was
@@ -68,8 +68,8 @@ def test_any_of_them_one_after_the_other(pairs: list[tuple[str, str]], data: st.
         client.send(produce("t", 0))
         kafka.advance(data.draw(st.integers(0, 3)))
         is_written = at != "before_work"
-        [told] = client.produced()[-1:]
-        assert told[0] == (int(error_from_name(error)), expected if is_written else -1)
+        [results] = client.produced()[-1:]
+        assert results[0] == (int(error_from_name(error)), expected if is_written else -1)
         expected += is_written
         assert kafka.log_end() == kafka.partition().high_watermark == expected
     client.send(produce("t", 0))

@@ -22,9 +22,9 @@ OF_A_TOPIC = {"Metadata", "DescribeTopicPartitions"}  # partitions are no parts 
 
 def items(kind: Any) -> Any:
     """Return the struct of an array's items; None if they are no structs."""
-    found = [each for each in get_args(kind) if is_dataclass(each)]
-    found += [inner for each in get_args(kind) for inner in get_args(each) if is_dataclass(inner)]
-    return found[0] if found else None
+    classes = [argument for argument in get_args(kind) if is_dataclass(argument)]
+    classes += [inner for argument in get_args(kind) for inner in get_args(argument) if is_dataclass(inner)]
+    return classes[0] if classes else None
 
 
 def paths_to_errors(kind: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
@@ -98,8 +98,10 @@ def test_a_fault_of_a_resource_is_for_this_resource_only(resource: str, refused:
     kafka = FaultyCluster(partitions=1)
     kafka.cluster.create_topic(NewTopic("u", 1, 1), kafka.now)
     kafka.add({"api": "DescribeConfigs", "resource": resource}, "INVALID_REQUEST", times="every_time")
-    asked = tuple(
+    resources = tuple(
         {"resource_type": 2, "resource_name": name, "configuration_keys": ("retention.ms",)} for name in ("t", "u")
     )
-    answer = kafka.connect().ask(DESCRIBE_CONFIGS, 4, resources=asked)
-    assert [each.resource_name for each in answer.results if each.error_code is ErrorCode.invalid_request] == refused
+    answer = kafka.connect().ask(DESCRIBE_CONFIGS, 4, resources=resources)
+    assert [
+        result.resource_name for result in answer.results if result.error_code is ErrorCode.invalid_request
+    ] == refused

@@ -96,8 +96,8 @@ def test_a_turn_handles_so_many_requests_of_a_flood() -> None:
 
 def count(data: bytes) -> int:
     """Return the number of frames."""
-    found = start = 0
+    count_ = start = 0
     while start < len(data):
         start += 4 + int.from_bytes(data[start : start + 4], "big")
-        found += 1
-    return found
+        count_ += 1
+    return count_

@@ -58,9 +58,9 @@ def test_a_large_token_is_refused(simulation: Simulation, journal: Journal, kind
         client.authenticate(b"\x01")
     simulation.advance(DELAY_MS)
     assert client.closed is not None
-    told = [event for event in journal if isinstance(event, ConnectionClosed | Login)]
-    assert told
-    assert all(len(event.reason) < 1_100 for event in told)
+    events = [event for event in journal if isinstance(event, ConnectionClosed | Login)]
+    assert events
+    assert all(len(event.reason) < 1_100 for event in events)
     assert SaslClient(simulation).plain().error_code == 0
 
 

@@ -163,8 +163,8 @@ def any_request(api_key: int) -> bytes:
         10: (0, {"key": "g"}),
         SASL_AUTHENTICATE: (1, {"auth_bytes": b"\0alice\0secret"}),
     }
-    version, found = values[api_key]
-    return request(api_key, version, found)
+    version, values_ = values[api_key]
+    return request(api_key, version, values_)
 
 
 @pytest.mark.parametrize("version", served_versions(API_VERSIONS, 3))

@@ -39,23 +39,25 @@ def told() -> list[Origin]:
 
 
 def test_every_row_has_its_origin(told: list[Origin]) -> None:
-    assert [each[:3] for each in told] == rows(), WRITE
-    for each in told:
-        assert each.said != "-", f"{each.api} {each.error}, {each.place}: no case shows it, and no reason is given"
+    assert [origin[:3] for origin in told] == rows(), WRITE
+    for origin in told:
+        assert origin.said != "-", (
+            f"{origin.api} {origin.error}, {origin.place}: no case shows it, and no reason is given"
+        )
 
 
 def test_every_case_that_is_named_shows_it(told: list[Origin], answered: Seen) -> None:
-    for each in told:
-        if each.case:
-            cases = {shown.case for shown in answered.get((each.api, each.error), ())}
-            assert each.case in cases, f"{each.case} does not show {each.error} of {each.api}. {WRITE}"
+    for origin in told:
+        if origin.case:
+            cases = {shown.case for shown in answered.get((origin.api, origin.error), ())}
+            assert origin.case in cases, f"{origin.case} does not show {origin.error} of {origin.api}. {WRITE}"
 
 
 def test_a_row_with_a_reason_is_shown_by_no_case(told: list[Origin], answered: Seen) -> None:
-    for each in told:
-        if not each.case and each.place != AFTER_WORK:
-            cases = [shown.case for shown in answered.get((each.api, each.error), ())]
-            assert set(cases) <= {AFTER.get((each.api, each.error))}, f"{cases[0]} shows {each}. {WRITE}"
+    for origin in told:
+        if not origin.case and origin.place != AFTER_WORK:
+            cases = [shown.case for shown in answered.get((origin.api, origin.error), ())]
+            assert set(cases) <= {AFTER.get((origin.api, origin.error))}, f"{cases[0]} shows {origin}. {WRITE}"
 
 
 def test_kafka_answers_nothing_that_the_table_lacks(answered: Seen) -> None:
@@ -65,15 +67,17 @@ def test_kafka_answers_nothing_that_the_table_lacks(answered: Seen) -> None:
 
 
 def test_the_page_is_as_it_would_be_written(told: list[Origin], answered: Seen) -> None:
-    found = origins(answered, named(told))
-    assert page(found) == PAGE.read_text(), WRITE
+    origins_ = origins(answered, named(told))
+    assert page(origins_) == PAGE.read_text(), WRITE
 
 
 def test_what_has_been_done_was_looked_at(told: list[Origin], answered: Seen) -> None:
-    for each in told:
-        if each.api in LOOKED_AT and each.case and each[:3] not in NOTHING_THERE:
-            shown = {found.case: found.looks for found in answered[each.api, each.error]}
-            assert shown[each.case], f"{each.case} does not look at what there is behind {each.error} of {each.api}"
+    for origin in told:
+        if origin.api in LOOKED_AT and origin.case and origin[:3] not in NOTHING_THERE:
+            shown = {shown_.case: shown_.looks for shown_ in answered[origin.api, origin.error]}
+            assert shown[origin.case], (
+                f"{origin.case} does not look at what there is behind {origin.error} of {origin.api}"
+            )
 
 
 def test_no_reason_and_no_case_is_left_over(answered: Seen) -> None:
@@ -84,12 +88,12 @@ def test_no_reason_and_no_case_is_left_over(answered: Seen) -> None:
 
 
 def test_a_case_that_is_named_stays(answered: Seen) -> None:
-    cases = [each.case for each in answered["Produce", "NOT_ENOUGH_REPLICAS"]]
+    cases = [shown.case for shown in answered["Produce", "NOT_ENOUGH_REPLICAS"]]
     place = ("Produce", "NOT_ENOUGH_REPLICAS", BEFORE_WORK)
     for case in (cases[0], cases[-1]):
-        [origin] = [each for each in origins(answered, {place: case}) if each[:3] == place]
+        [origin] = [found_origin for found_origin in origins(answered, {place: case}) if found_origin[:3] == place]
         assert origin.case == case
-    [origin] = [each for each in origins(answered, {place: "gone/away"}) if each[:3] == place]
+    [origin] = [found_origin for found_origin in origins(answered, {place: "gone/away"}) if found_origin[:3] == place]
     assert origin.case == cases[0]
 
 

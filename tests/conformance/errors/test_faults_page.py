@@ -37,6 +37,6 @@ def test_a_row_that_is_wrong_or_missing_is_written_again(tmp_path: Path, monkeyp
 
 
 def test_each_verb_and_each_selector_is_told() -> None:
-    told = set(re.findall(r"[a-z_]+", FAULTS_PAGE.read_text()))
-    assert set(VERBS) <= told
-    assert set(NAMES) <= told
+    words = set(re.findall(r"[a-z_]+", FAULTS_PAGE.read_text()))
+    assert set(VERBS) <= words
+    assert set(NAMES) <= words

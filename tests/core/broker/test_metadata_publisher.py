@@ -43,9 +43,9 @@ def test_a_broker_that_was_paused_when_another_became_coordinator_has_no_groups(
     simulation.move_leader(2, "__consumer_offsets")
     simulation.resume(1)
     simulation.advance(100)  # the broker catches up with the controller
-    asked: dict[str, list[tuple[str, int]] | None] = {"g": [("t", 0)]}
-    assert fetch(simulation, simulation.connect(1), asked) == {"g": NOT_COORDINATOR}
-    assert fetch(simulation, simulation.connect(2), asked) == {"g": {("t", 0): (5, -1, "")}}
+    offsets: dict[str, list[tuple[str, int]] | None] = {"g": [("t", 0)]}
+    assert fetch(simulation, simulation.connect(1), offsets) == {"g": NOT_COORDINATOR}
+    assert fetch(simulation, simulation.connect(2), offsets) == {"g": {("t", 0): (5, -1, "")}}
 
 
 def test_the_coordinator_has_no_group_when_the_topic_of_its_log_is_deleted() -> None:

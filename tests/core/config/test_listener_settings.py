@@ -14,14 +14,14 @@ PREFIX = "listener.name.sasl_ssl."
 
 def test_a_name_has_a_listener_and_what_it_may_hide() -> None:
     assert of_listener("max.connections") is None
-    found = of_listener(f"{PREFIX}plain.sasl.jaas.config")
-    assert found is not None
-    assert (found.listener, found.settings[1]) == ("sasl_ssl", "sasl.jaas.config")
+    setting = of_listener(f"{PREFIX}plain.sasl.jaas.config")
+    assert setting is not None
+    assert (setting.listener, setting.settings[1]) == ("sasl_ssl", "sasl.jaas.config")
     assert prefixes_of("SASL_SSL", "SCRAM-SHA-256") == [PREFIX, f"{PREFIX}scram-sha-256."]
 
 
 def test_the_nearest_setting_counts() -> None:
-    found = DynamicBrokerConfig(
+    configs = DynamicBrokerConfig(
         BrokerConfig()
         .with_text(
             {
@@ -32,20 +32,20 @@ def test_the_nearest_setting_counts() -> None:
         )
         .of_cluster(1)
     )
-    assert found.of_listener(1, "OTHER").connections_max_reauth_ms == 1
-    assert found.of_listener(1, "SASL_SSL").connections_max_reauth_ms == 2
-    assert found.of_listener(1, "SASL_SSL", "OAUTHBEARER").connections_max_reauth_ms == 2
-    assert found.of_listener(1, "SASL_SSL", "PLAIN").connections_max_reauth_ms == 3
-    found.alter({"sasl.enabled.mechanisms": "PLAIN"}, 1)
-    assert found.of_listener(1, "SASL_SSL").sasl_enabled_mechanisms == ("PLAIN",)
+    assert configs.of_listener(1, "OTHER").connections_max_reauth_ms == 1
+    assert configs.of_listener(1, "SASL_SSL").connections_max_reauth_ms == 2
+    assert configs.of_listener(1, "SASL_SSL", "OAUTHBEARER").connections_max_reauth_ms == 2
+    assert configs.of_listener(1, "SASL_SSL", "PLAIN").connections_max_reauth_ms == 3
+    configs.alter({"sasl.enabled.mechanisms": "PLAIN"}, 1)
+    assert configs.of_listener(1, "SASL_SSL").sasl_enabled_mechanisms == ("PLAIN",)
 
 
 def test_a_login_module_counts_only_for_its_mechanism() -> None:
     texts = {"sasl.jaas.config": "a", f"{PREFIX}sasl.jaas.config": "b", f"{PREFIX}plain.sasl.jaas.config": "c"}
-    found = DynamicBrokerConfig(BrokerConfig().with_text(texts).of_cluster(1))
-    assert found.of_listener(1, "SASL_SSL").sasl_jaas_config is None
-    assert found.of_listener(1, "SASL_SSL", "OAUTHBEARER").sasl_jaas_config is None
-    assert found.of_listener(1, "SASL_SSL", "PLAIN").sasl_jaas_config == "c"
+    configs = DynamicBrokerConfig(BrokerConfig().with_text(texts).of_cluster(1))
+    assert configs.of_listener(1, "SASL_SSL").sasl_jaas_config is None
+    assert configs.of_listener(1, "SASL_SSL", "OAUTHBEARER").sasl_jaas_config is None
+    assert configs.of_listener(1, "SASL_SSL", "PLAIN").sasl_jaas_config == "c"
 
 
 @pytest.mark.parametrize("name", ["listener.name.x.no.such.setting", "listener.name.x.", "listener.name."])

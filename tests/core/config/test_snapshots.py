@@ -88,21 +88,21 @@ def test_the_first_name_that_is_given_counts() -> None:
 
 def test_only_readers_of_a_changed_setting_are_notified() -> None:
     configs = DynamicBrokerConfig(BrokerConfig(message_max_bytes=5))
-    told: list[tuple[str, BrokerConfig]] = []
-    configs.on_change(["message.max.bytes", "min.insync.replicas"], lambda config: told.append(("topics", config)))
-    configs.on_change(["max.connections"], lambda config: told.append(("sockets", config)))
+    notified: list[tuple[str, BrokerConfig]] = []
+    configs.on_change(["message.max.bytes", "min.insync.replicas"], lambda config: notified.append(("topics", config)))
+    configs.on_change(["max.connections"], lambda config: notified.append(("sockets", config)))
     configs.alter({"max.connections": "7"})
     before = configs.current
     configs.alter({"message.max.bytes": "5", "num.io.threads": "5"})  # the value that it has
-    assert told == [("sockets", before)]
+    assert notified == [("sockets", before)]
     configs.alter({"message.max.bytes": "6", "max.connections": None})
-    assert [name for name, _ in told[1:]] == ["topics", "sockets"]
-    assert all(config is configs.current for _, config in told[1:])
+    assert [name for name, _ in notified[1:]] == ["topics", "sockets"]
+    assert all(config is configs.current for _, config in notified[1:])
     with pytest.raises(KafkaError):
         configs.alter({"message.max.bytes": "7", "num.partitions": "1"})
-    assert len(told) == 3
+    assert len(notified) == 3
     configs.alter({"message.max.bytes": "8"}, broker_id=3)
-    assert [name for name, _ in told[3:]] == ["topics"]
+    assert [name for name, _ in notified[3:]] == ["topics"]
 
 
 @pytest.mark.parametrize("name", ["num.partitions", "advertised.listeners"])

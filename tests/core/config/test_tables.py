@@ -152,12 +152,12 @@ def modules() -> Iterator[tuple[str, ast.Module]]:
 @cache
 def reads() -> dict[str, set[str]]:
     """Return by module the attributes that are read of a configuration."""
-    found: dict[str, set[str]] = {}
+    attributes: dict[str, set[str]] = {}
     for name, tree in modules():
         for node in ast.walk(tree):
             if isinstance(node, ast.Attribute) and _last_name(node.value) in ("config", "_config", "current"):
-                found.setdefault(name, set()).add(node.attr)
-    return found
+                attributes.setdefault(name, set()).add(node.attr)
+    return attributes
 
 
 def _last_name(node: ast.expr) -> str:

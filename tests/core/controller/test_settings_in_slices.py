@@ -63,7 +63,7 @@ def test_the_newer_of_two_concurrent_changes_stays_on_all_partitions(
     topic = simulation.cluster.metadata.topic("t")
     assert topic is not None
     assert topic.configs == there
-    assert {each.config.max_message_bytes for each in topic.partitions} == {int(there.get(MAX, "2002"))}
+    assert {partition.config.max_message_bytes for partition in topic.partitions} == {int(there.get(MAX, "2002"))}
 
 
 def test_partitions_that_are_added_meanwhile_have_the_new_settings() -> None:
@@ -88,9 +88,9 @@ def test_topics_that_are_made_and_deleted_meanwhile() -> None:
 @pytest.mark.interpreted
 @pytest.mark.parametrize("change", [of_topic, of_brokers])
 def test_a_slice_does_not_grow_with_the_partitions(change: Change) -> None:
-    found = []
+    calls = []
     for size in (100, 400):
         simulation = large(topics=size // 4, partitions=size)
         finish(change(simulation, "2000"))  # what is made the first time
-        found.append(most_calls_of_a_slice(partial(change, simulation, "2001")))
-    assert found[1] < 1.5 * found[0]
+        calls.append(most_calls_of_a_slice(partial(change, simulation, "2001")))
+    assert calls[1] < 1.5 * calls[0]

@@ -75,7 +75,7 @@ def told(simulation: Simulation, broker_id: int) -> tuple[int, int, list[int], l
     client.send(metadata(["t"], 9))
     _, answer = decode_response(METADATA, 9, client.answers[-1][1])
     [[partition]] = [topic.partitions for topic in answer.topics]
-    ids = (list(partition.isr_nodes), list(partition.offline_replicas), [each.node_id for each in answer.brokers])
+    ids = (list(partition.isr_nodes), list(partition.offline_replicas), [broker.node_id for broker in answer.brokers])
     return (partition.leader_id, partition.leader_epoch, *ids)
 
 
@@ -83,8 +83,8 @@ def read(client: SimulatedClient, offset: int, version: int = 12) -> tuple[int, 
     """Return error, high watermark and bytes of a fetch that is completed at once."""
     client.send(fetch("t", offset=offset, version=version))
     _, answer = decode_response(FETCH, version, client.answers[-1][1])
-    [[found]] = [topic.partitions for topic in answer.responses]
-    return found.error_code, found.high_watermark, found.records or b""
+    [[partition]] = [topic.partitions for topic in answer.responses]
+    return partition.error_code, partition.high_watermark, partition.records or b""
 
 
 def ends(simulation: Simulation) -> list[int]:
@@ -106,9 +106,9 @@ class TestADeposedLeader:
         assert ends(simulation) == [2, 2, 2]
         heal(simulation, arisen)
         partition = simulation.partition()
-        assert [[each.leader_epoch for each in replica.log.batches] for replica in partition.replicas.values()] == [
-            [0, 1]
-        ] * 3
+        assert [
+            [log_batch.leader_epoch for log_batch in replica.log.batches] for replica in partition.replicas.values()
+        ] == [[0, 1]] * 3
         assert leads(simulation) == (2, 1, [1, 2, 3])
 
     def test_acks_all_waits_until_its_timeout(self, simulation: Simulation) -> None:
@@ -164,7 +164,7 @@ class TestADeposedLeader:
         fenced = {"include_fenced_brokers": True, "include_cluster_authorized_operations": False, "endpoint_type": 1}
         for broker_id, ids in ((1, []), (2, [1])):
             answer = ask(simulation.connect(broker_id), DESCRIBE_CLUSTER, 2, **fenced)
-            assert [each.broker_id for each in answer.brokers if each.is_fenced] == ids
+            assert [broker.broker_id for broker in answer.brokers if broker.is_fenced] == ids
         heal(simulation, arisen)
         assert told(simulation, 1) == told(simulation, 2) == (2, 1, [1, 2, 3], [], [1, 2, 3])
 
@@ -350,12 +350,12 @@ class TestOnlyTheController:
 
 def codes(client: SimulatedClient) -> list[int]:
     """Return the error codes of the responses to commits of one partition."""
-    found = []
+    errors = []
     for _, frame in client.answers:
         _, answer = decode_response(OFFSET_COMMIT, 8, frame)
         [[partition]] = [topic.partitions for topic in answer.topics]
-        found.append(int(partition.error_code))
-    return found
+        errors.append(int(partition.error_code))
+    return errors
 
 
 class TestAPauseThatIsTooLong:
@@ -423,8 +423,11 @@ class TestWhatIsToldOfIt:
 
     def test_the_journal_has_the_begin_and_end_of_stale_leadership(self, simulation: Simulation) -> None:
         self.lose_one(simulation, 1)
-        events = [each for each in simulation.journal if isinstance(each, LeaderStale | MetadataCaughtUp)]
-        assert [(type(each).__name__, each.broker) for each in events] == [("LeaderStale", 1), ("MetadataCaughtUp", 1)]
+        events = [event for event in simulation.journal if isinstance(event, LeaderStale | MetadataCaughtUp)]
+        assert [(type(event).__name__, event.broker) for event in events] == [
+            ("LeaderStale", 1),
+            ("MetadataCaughtUp", 1),
+        ]
         assert events[0][3:] == ("t", 0, 0)
 
     def test_acks_1_is_found_lost(self, simulation: Simulation) -> None:

@@ -99,7 +99,9 @@ def test_a_behaviour_of_followers_that_is_set_meanwhile_counts() -> None:
     assert codes(finish(slices)) == [ErrorCode.none]
     followers = simulation.cluster.followers
     partitions = list(simulation.cluster.metadata.partitions())
-    assert {str(followers.of_broker(each, id_).behaviour) for each in partitions for id_ in each.replicas} == {"frozen"}
+    assert {
+        str(followers.of_broker(partition, id_).behaviour) for partition in partitions for id_ in partition.replicas
+    } == {"frozen"}
     simulation.cluster.check_invariants()
 
 

@@ -297,8 +297,8 @@ class TestExecutor:
         order: list[Any] = []
 
         def operation(shard: Texts) -> CoordinatorResult[str]:
-            def write(found: str) -> CoordinatorResult[None]:
-                return CoordinatorResult([CoordinatorRecord(Name("found"), Text(found))], None)
+            def write(text: str) -> CoordinatorResult[None]:
+                return CoordinatorResult([CoordinatorRecord(Name("found"), Text(text))], None)
 
             def task() -> Slices[str]:
                 yield from ()
@@ -342,9 +342,9 @@ class TestExecutor:
                 order.append(f"slice {number}")
             return "it"
 
-        def write(found: str) -> CoordinatorResult[None]:
+        def write(text: str) -> CoordinatorResult[None]:
             order.append("found")
-            return CoordinatorResult([CoordinatorRecord(Name("found"), Text(found))], None)
+            return CoordinatorResult([CoordinatorRecord(Name("found"), Text(text))], None)
 
         def operation(shard: Texts) -> CoordinatorResult[str]:
             shard.executor.schedule("k", task, write)

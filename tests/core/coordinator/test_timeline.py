@@ -57,7 +57,7 @@ class Timelines(RuleBasedStateMachine):
     def revert(self, data: st.DataObject) -> None:
         epoch = data.draw(st.sampled_from(sorted(self.copies)))
         self.registry.revert_to_snapshot(epoch)
-        self.copies = {each: copy for each, copy in self.copies.items() if each <= epoch}
+        self.copies = {key: copy for key, copy in self.copies.items() if key <= epoch}
         self.now = (dict(self.copies[epoch][0]), self.copies[epoch][1])
         self.epoch = epoch
 

@@ -49,9 +49,9 @@ GOOD: list[dict[str, Any]] = [
 @pytest.mark.parametrize("value", GOOD, ids=str)
 def test_there_and_back(value: dict[str, Any]) -> None:
     fault = Fault.from_json(value)
-    told = json.loads(json.dumps(fault.to_json()))
-    assert Fault.from_json(told) == fault
-    assert Fault.from_json(told).to_json() == told
+    document = json.loads(json.dumps(fault.to_json()))
+    assert Fault.from_json(document) == fault
+    assert Fault.from_json(document).to_json() == document
     assert str(fault)
 
 

@@ -40,9 +40,9 @@ def recorded(simulation: Simulation) -> Journal:
 
 
 def of_groups(journal: Journal) -> list[Event]:
-    found: list[Event] = [event for event in journal if isinstance(event, OF_GROUPS)]
+    events: list[Event] = [event for event in journal if isinstance(event, OF_GROUPS)]
     journal.clear()
-    return found
+    return events
 
 
 def test_a_classic_group_from_its_first_member_to_its_last() -> None:
@@ -50,11 +50,11 @@ def test_a_classic_group_from_its_first_member_to_its_last() -> None:
     journal = recorded(harness.simulation)
     members = ClassicMembers(harness)
     [member] = members.stable()
-    told = of_groups(journal)
-    assert [type(event) for event in told] == [MemberJoined, RebalanceBegan, GenerationBegan, GroupStabilized]
-    assert told[0][2:] == ("g", member, None, "client")
-    assert told[2][2:] == ("g", 1, "range", member, (member,))
-    assert told[3][2:] == ("g", 1)
+    events = of_groups(journal)
+    assert [type(event) for event in events] == [MemberJoined, RebalanceBegan, GenerationBegan, GroupStabilized]
+    assert events[0][2:] == ("g", member, None, "client")
+    assert events[2][2:] == ("g", 1, "range", member, (member,))
+    assert events[3][2:] == ("g", 1)
 
     members.leave(member)
     left, began, empty = of_groups(journal)

@@ -135,13 +135,13 @@ def test_a_long_event_takes_the_room_of_many(event: Event) -> None:
 
 def test_every_field_of_any_length_that_a_request_makes_takes_room() -> None:
     """An ISR is as long as there are replicas, which is no number that a client chooses at will; so are replicas."""
-    found = {
+    kinds = {
         kind.__name__
         for kind in KINDS
         for name, hint in get_type_hints(kind).items()
         if str(hint).startswith("tuple") and name != "isr" and kind is not events.ReplicasChanged
     }
-    assert found == {type(event).__name__ for event in LONG}
+    assert kinds == {type(event).__name__ for event in LONG}
 
 
 def test_what_is_larger_than_the_journal_is_dropped_itself() -> None:
@@ -155,20 +155,20 @@ def test_what_is_larger_than_the_journal_is_dropped_itself() -> None:
 
 
 def test_a_journal_of_no_size_tells_and_keeps_nothing() -> None:
-    told: list[Event] = []
-    journal = Journal(0, told.append)
+    heard: list[Event] = []
+    journal = Journal(0, heard.append)
     journal.append(stopped(1))
 
-    assert (list(journal), journal.dropped, told) == ([], 1, [stopped(1)])
+    assert (list(journal), journal.dropped, heard) == ([], 1, [stopped(1)])
 
 
 def test_the_listener_of_the_journal_receives_each_event_in_order() -> None:
-    told: list[Event] = []
-    journal = Journal(2, told.append)
+    heard: list[Event] = []
+    journal = Journal(2, heard.append)
     for number in range(4):
         journal.append(stopped(number))
 
-    assert told == [stopped(number) for number in range(4)]
+    assert heard == [stopped(number) for number in range(4)]
 
 
 def test_clear_forgets_all() -> None:

@@ -208,25 +208,25 @@ def test_only_the_last_requests_are_listed(asked: Asked) -> None:
 
 
 def test_a_count_cannot_be_told_of_a_journal_that_dropped_events() -> None:
-    asked = Asked(size=30)
+    client = Asked(size=30)
     for _ in range(10):
-        asked.produce(wait_ms=500)
+        client.produce(wait_ms=500)
 
-    assert asked.view().expect("REQUEST_TIMED_OUT")
-    with pytest.raises(AssertionError, match=re.escape(f"{asked.journal.dropped} events of the journal were")):
-        asked.view().expect("REQUEST_TIMED_OUT", count=3)
+    assert client.view().expect("REQUEST_TIMED_OUT")
+    with pytest.raises(AssertionError, match=re.escape(f"{client.journal.dropped} events of the journal were")):
+        client.view().expect("REQUEST_TIMED_OUT", count=3)
     with pytest.raises(AssertionError, match="events of the journal were dropped"):
-        asked.view().expect("NONE")
+        client.view().expect("NONE")
 
 
 @pytest.mark.parametrize("size", range(40))
 def test_half_a_request_is_none(size: int) -> None:
     """An entry is correct wherever the journal begins."""
-    asked = Asked(size=size)
+    client = Asked(size=size)
     for _ in range(4):
-        asked.produce(wait_ms=500)
+        client.produce(wait_ms=500)
 
-    assert all((entry.error, entry.waited_ms) == ("REQUEST_TIMED_OUT", 500) for entry in asked.view())
+    assert all((entry.error, entry.waited_ms) == ("REQUEST_TIMED_OUT", 500) for entry in client.view())
 
 
 @pytest.mark.parametrize(("error", "meant"), [("TIMED_OUT", ": 'REQUEST_TIMED_OUT' may be meant"), ("", ""), ("7", "")])
@@ -242,9 +242,9 @@ def test_wrong_types_are_slips(asked: Asked, arguments: dict[str, Any]) -> None:
 
 
 def test_expect_refuses_a_journal_that_dropped_events_for_a_slow_reader() -> None:
-    asked = Asked()
-    asked.produce(wait_ms=500)
-    events = [*asked.journal, Dropped(1, 2, 5), Dropped(3, 4, 6)]
+    client = Asked()
+    client.produce(wait_ms=500)
+    events = [*client.journal, Dropped(1, 2, 5), Dropped(3, 4, 6)]
 
     with pytest.raises(AssertionError, match=r"1 cannot be told: 11 events of the journal were dropped"):
         view_produce(events, 0, None, None, None).expect("REQUEST_TIMED_OUT", count=1)

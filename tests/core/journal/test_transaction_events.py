@@ -41,17 +41,17 @@ def test_a_transaction_from_its_first_record_to_its_end() -> None:
 
     assert produce(client, (producer_id, epoch)) == 0
     t0 = (("t", 0),)
-    told = of_transactions(journal)
-    assert told[0][2:] == ("tx", 1, producer_id, 0, "Empty", "Ongoing", t0, "AddPartitionsToTxn")
-    assert told[1][2:] == ("tx", 1, producer_id, 0, "Ongoing", t0)
-    assert told[2][2:] == ("tx", 1, producer_id, 0, True, (("t", 0, "NONE"),))
-    assert told[3][2:] == (1, "t", 0, producer_id, 0, 0)
-    assert names(told)[2:4] == ["PartitionsVerified", "TransactionBegan"]
-    assert len(told) == 4  # and the stable offset stays where it was
+    events = of_transactions(journal)
+    assert events[0][2:] == ("tx", 1, producer_id, 0, "Empty", "Ongoing", t0, "AddPartitionsToTxn")
+    assert events[1][2:] == ("tx", 1, producer_id, 0, "Ongoing", t0)
+    assert events[2][2:] == ("tx", 1, producer_id, 0, True, (("t", 0, "NONE"),))
+    assert events[3][2:] == (1, "t", 0, producer_id, 0, 0)
+    assert names(events)[2:4] == ["PartitionsVerified", "TransactionBegan"]
+    assert len(events) == 4  # and the stable offset stays where it was
 
     assert end(client, (producer_id, epoch))[0] == 0
-    told = of_transactions(journal)
-    assert names(told) == [
+    events = of_transactions(journal)
+    assert names(events) == [
         "TransitionPrepared",
         "TransitionCompleted",
         "MarkersSent",
@@ -60,11 +60,11 @@ def test_a_transaction_from_its_first_record_to_its_end() -> None:
         "TransitionPrepared",
         "TransitionCompleted",
     ]
-    assert told[0][2:] == ("tx", 1, producer_id, 1, "Ongoing", "PrepareCommit", t0, "EndTxn")
-    assert told[2][2:] == ("tx", 1, 1, producer_id, 1, "COMMIT", t0)
-    assert told[3][2:] == (1, "t", 0, producer_id, 1, 0, "COMMIT", 1)
-    assert told[4][2:] == ("t", 0, 0, 2, -1, 0)
-    assert told[5][2:] == (
+    assert events[0][2:] == ("tx", 1, producer_id, 1, "Ongoing", "PrepareCommit", t0, "EndTxn")
+    assert events[2][2:] == ("tx", 1, 1, producer_id, 1, "COMMIT", t0)
+    assert events[3][2:] == (1, "t", 0, producer_id, 1, 0, "COMMIT", 1)
+    assert events[4][2:] == ("t", 0, 0, 2, -1, 0)
+    assert events[5][2:] == (
         "tx", 1, producer_id, 1, "PrepareCommit", "CompleteCommit", (), "all markers are written",
     )  # fmt: skip
 
@@ -87,14 +87,14 @@ def test_a_second_producer_with_the_same_id_fences_the_first() -> None:
     add(client, (producer_id, epoch), 0)
     journal = recorded(simulation)
     assert init(client)[0] == 51
-    told = of_transactions(journal)
-    prepared = [event for event in told if isinstance(event, TransitionPrepared)]
+    events = of_transactions(journal)
+    prepared = [event for event in events if isinstance(event, TransitionPrepared)]
     assert [(event.state, event.next_state, event.reason) for event in prepared] == [
         ("Ongoing", "PrepareEpochFence", "another producer begins with the same id"),
         ("Ongoing", "PrepareAbort", "the producer was fenced"),
         ("PrepareAbort", "CompleteAbort", "all markers are written"),
     ]
-    [sent] = [event for event in told if isinstance(event, MarkersSent)]
+    [sent] = [event for event in events if isinstance(event, MarkersSent)]
     assert sent.result == "ABORT"
 
     journal.clear()

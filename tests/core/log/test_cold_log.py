@@ -197,8 +197,8 @@ def test_a_segment_finds_every_batch(sizes: list[int], data: st.DataObject) -> N
     offset = data.draw(st.integers(0, log.log_end_offset - 1))
     assert log.batch_at(offset).base_offset == offset // 2 * 2
     position = data.draw(st.integers(0, log.end_position - 1))
-    found = log.batch_at_position(position)
-    assert found.position <= position < found.position + found.size
+    batch = log.batch_at_position(position)
+    assert batch.position <= position < batch.position + batch.size
 
 
 def test_no_more_batches_go_out_of_memory_than_free_the_memory_asked_for() -> None:

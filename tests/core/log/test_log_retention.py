@@ -108,8 +108,8 @@ def test_retention_bytes_is_kept_with_each_append() -> None:
     assert fetched(simulation, 95) == (NONE, 95, 5 * SIZE)
     assert all(replica.log.size_in_bytes <= 5 * SIZE for replica in partition_of(simulation).replicas.values())
     client.send(produce("t", records=keyed(), acks=1))
-    told = Produced(client.answers[-1][1]).response.responses[0].partition_responses[0]
-    assert (told.base_offset, told.log_start_offset) == (100, 95)
+    partition = Produced(client.answers[-1][1]).response.responses[0].partition_responses[0]
+    assert (partition.base_offset, partition.log_start_offset) == (100, 95)
 
 
 @pytest.mark.parametrize(("retention_bytes", "retention_ms"), [(0, 0), (0, -1), (-1, 0)])

@@ -45,12 +45,12 @@ def values(simulation: Simulation, offset: int = 0) -> list[bytes | None]:
     reader = simulation.connect()
     reader.send(fetch("t", offset=offset))
     records = decode_response(FETCH, 11, reader.answers[0][1])[1].responses[0].partitions[0].records
-    found, at = [], 0
+    found_values, at = [], 0
     while at < len(records):
         size = 12 + int.from_bytes(records[at + 8 : at + 12], "big")
-        found += [record.value for record in decode_records(records[at : at + size])]
+        found_values += [record.value for record in decode_records(records[at : at + size])]
         at += size
-    return found
+    return found_values
 
 
 # Spilled.
@@ -184,8 +184,8 @@ def test_without_anything_to_delete_the_broker_is_full() -> None:
     simulation.topic(min_insync_replicas=3)
     client = simulation.connect()
     assert send(client, 12, records=KIB) == [NONE] * 10 + [STORAGE_ERROR] * 2
-    told = Produced(client.answers[-1][1]).response.responses[0].partition_responses[0]
-    assert (told.base_offset, told.log_start_offset) == (-1, -1)
+    partition = Produced(client.answers[-1][1]).response.responses[0].partition_responses[0]
+    assert (partition.base_offset, partition.log_start_offset) == (-1, -1)
     assert simulation.warnings == []  # nothing was deleted
     simulation.followers("instant")
     assert send(client, 12, records=KIB) == [NONE] * 12
@@ -270,6 +270,6 @@ def test_a_hundred_thousand_partitions_are_not_looked_at() -> None:
     for partition in partitions:
         partition.memory.make_room(100)
         partition.memory.add(100)
-    asked = sum(partition.asked for partition in partitions)
+    tries = sum(partition.asked for partition in partitions)
     partitions[0].memory.make_room(50_000)
-    assert sum(partition.asked for partition in partitions) - asked <= 64
+    assert sum(partition.asked for partition in partitions) - tries <= 64

@@ -92,9 +92,9 @@ def test_the_error_of_a_sequence_tells_the_log_start_and_no_message() -> None:
     client = simulation.connect()
     answer(client, 1, 0, 0, 1)
     client.send(produce("t", records=sequenced(1, 0, 5)))
-    told = Produced(client.answers[-1][1]).response.responses[0].partition_responses[0]
-    assert (int(told.error_code), told.log_start_offset) == (OUT_OF_ORDER, 0)
-    assert (told.error_message, told.record_errors) == (None, ())
+    partition = Produced(client.answers[-1][1]).response.responses[0].partition_responses[0]
+    assert (int(partition.error_code), partition.log_start_offset) == (OUT_OF_ORDER, 0)
+    assert (partition.error_message, partition.record_errors) == (None, ())
 
 
 def test_a_duplicate_still_waits_for_the_watermark() -> None:

@@ -64,8 +64,8 @@ def test_what_is_found_is_what_is_there(history: list[tuple[str, int, int]]) -> 
                 log.truncate_fully_and_start_at(number)
             case _:
                 from_offset = min(log.log_start_offset + count, log.log_end_offset)
-                found = finish(first_batch_reaching(log, number, from_offset))
-                assert found is slow_first(log, number, from_offset)
+                batch = finish(first_batch_reaching(log, number, from_offset))
+                assert batch is slow_first(log, number, from_offset)
                 assert finish(batch_of_max_timestamp(log)) is slow_max(log)
 
 
@@ -76,9 +76,9 @@ def test_it_is_made_in_slices_and_kept() -> None:
     slices = first_batch_reaching(log, 4_999, 0)
     for _ in range(4):
         next(slices)
-    found = finish(slices)
-    assert found is not None
-    assert found.base_offset == 4_999
+    batch = finish(slices)
+    assert batch is not None
+    assert batch.base_offset == 4_999
     index = log.time_index
     assert isinstance(index, TimeIndex)
     assert len(index.maxima) == 20
@@ -105,7 +105,7 @@ def test_old_blocks_are_forgotten() -> None:
         log.append(logged(offset, 100 - offset % 100))
     assert finish(batch_of_max_timestamp(log)) is log.batches[0]
     log.maybe_increment_log_start_offset(2 * BLOCK + 1)
-    found = finish(batch_of_max_timestamp(log))
-    assert found is slow_max(log)
+    batch = finish(batch_of_max_timestamp(log))
+    assert batch is slow_max(log)
     assert log.time_index is not None
     assert len(log.time_index.maxima) == 1

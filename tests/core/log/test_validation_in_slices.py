@@ -102,9 +102,9 @@ def test_very_many_records_are_walked_over_in_slices(codec: Codec) -> None:
     count = doses.count(20_000, 40_000)
     body = b"".join(record(index) for index in range(count))
     batch = batch_of([], codec, body=body, record_count=count, last_offset_delta=count - 1)
-    found: list[tuple[CheckedBatch, int]] = []
-    assert peak_of(lambda: found.append(in_slices(batch))) < 1.5 * MIB + len(batch)
-    [(_, slices)] = found
+    results: list[tuple[CheckedBatch, int]] = []
+    assert peak_of(lambda: results.append(in_slices(batch))) < 1.5 * MIB + len(batch)
+    [(_, slices)] = results
     assert slices >= len(body) / 65_536
 
 
@@ -118,9 +118,9 @@ def test_the_list_of_bad_records_ends(codec: Codec) -> None:
     batch = batch_of(
         [], codec, body=body, record_count=count, last_offset_delta=count - 1, base_timestamp_ms=TIME_MS - 2 * DAY_MS
     )
-    found: list[KafkaError] = []
-    peak = peak_of(lambda: found.append(refused(batch, config)))
-    [error] = found
+    errors: list[KafkaError] = []
+    peak = peak_of(lambda: errors.append(refused(batch, config)))
+    [error] = errors
     assert isinstance(error, RecordValidationError)
     assert error.code is ErrorCode.invalid_timestamp
     assert [index for index, _ in error.record_errors] == list(range(MAX_RECORD_ERRORS))
@@ -162,11 +162,11 @@ def test_a_record_of_very_many_headers(source: Codec, target: str) -> None:
     headers = doses.count(35_000, 50_000)
     batch = of_headers(headers, source)
     config = TopicConfig(max_message_bytes=LARGE, segment_bytes=LARGE, compression_type=target)
-    found: list[tuple[CheckedBatch, int]] = []
-    peak = peak_of(lambda: found.append(in_slices(batch, config)))
+    results: list[tuple[CheckedBatch, int]] = []
+    peak = peak_of(lambda: results.append(in_slices(batch, config)))
     # What is written is there as a whole: in parts, together, as a batch, and as bytes.
     assert peak < 4 * (len(batch) if target == "producer" else 2 * headers) + MIB / 2
-    [(checked, slices)] = found
+    [(checked, slices)] = results
     assert slices > 2 * headers / 65_536
     header = read_batch_header(checked.data)
     records = (

@@ -219,9 +219,9 @@ def test_a_completed_operation_is_not_tried_again(purgatory: Purgatory) -> None:
     purgatory.try_complete_else_watch(operation, [KEY_1, KEY_2], START_MS)
     operation.completable = True
     assert purgatory.check_and_complete(KEY_1) == 1
-    asked = operation.log.count("try")
+    tries = operation.log.count("try")
     assert purgatory.check_and_complete(KEY_2) == 0
-    assert operation.log.count("try") == asked
+    assert operation.log.count("try") == tries
 
 
 def test_a_completion_that_watches_a_new_operation_under_the_same_key(purgatory: Purgatory) -> None:

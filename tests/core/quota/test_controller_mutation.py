@@ -96,14 +96,14 @@ def simulation() -> Simulation:
 
 def create(client: SimulatedClient, version: int, *topics: tuple[str, int], **values: Any) -> tuple[list[int], int]:
     defaults = {"replication_factor": 1, "assignments": (), "configs": ()}
-    asked = [defaults | {"name": name, "num_partitions": partitions} for name, partitions in topics]
+    topics_ = [defaults | {"name": name, "num_partitions": partitions} for name, partitions in topics]
     flags = {"timeout": timedelta(seconds=1), "validate_only": False} | values
-    return told(ask(client, CREATE_TOPICS, version, topics=asked, **flags), "topics")
+    return told(ask(client, CREATE_TOPICS, version, topics=topics_, **flags), "topics")
 
 
 def told(answer: Any, results: str) -> tuple[list[int], int]:
     """Return the errors, and the throttle time in milliseconds."""
-    errors = [int(each.error_code) for each in getattr(answer, results)]
+    errors = [int(result.error_code) for result in getattr(answer, results)]
     return errors, round(answer.throttle_time.total_seconds() * 1000)
 
 
@@ -148,8 +148,8 @@ def test_what_is_only_looked_at_counts(simulation: Simulation) -> None:
 @pytest.mark.parametrize(("version", "error"), [(2, 0), (3, THROTTLED)])
 def test_create_partitions(simulation: Simulation, version: int, error: int) -> None:
     client = simulation.connect()
-    asked = [{"name": name, "count": count, "assignments": None} for name, count in (("there", 15), ("too", 2))]
-    answer = ask(client, CREATE_PARTITIONS, version, topics=asked, timeout=timedelta(seconds=1), validate_only=False)
+    topics = [{"name": name, "count": count, "assignments": None} for name, count in (("there", 15), ("too", 2))]
+    answer = ask(client, CREATE_PARTITIONS, version, topics=topics, timeout=timedelta(seconds=1), validate_only=False)
     assert told(answer, "results") == ([0, error], 1_000 if error else 2_000)
 
 

@@ -109,12 +109,12 @@ def test_the_order_is_that_of_javas_tables(drawn: list[Changes]) -> None:
     image, model = ClientQuotasImage(), Table(0)
     for request in drawn:
         changes = Table(16)
-        for entity, asked in request.items():
-            image.change(entity, asked)
+        for entity, quotas in request.items():
+            image.change(entity, quotas)
             before = model.get(entity)
             real = {
                 key: value
-                for key, value in asked.items()
+                for key, value in quotas.items()
                 if (before.get(key) if before is not None else None) != value  # the controller writes no others
             }
             if real:
@@ -122,9 +122,9 @@ def test_the_order_is_that_of_javas_tables(drawn: list[Changes]) -> None:
         image.publish()
         if changes.size:
             model = applied(model, changes, new_quotas)
-        told = [(entry.entity, dict(entry.quotas)) for entry in finish(image.found({}, ()))]
-        assert [entity for entity, _ in told] == list(model)
-        assert [list(quotas.items()) for _, quotas in told] == [
+        entries = [(entry.entity, dict(entry.quotas)) for entry in finish(image.found({}, ()))]
+        assert [entity for entity, _ in entries] == list(model)
+        assert [list(quotas.items()) for _, quotas in entries] == [
             [(key, model.get(entity).get(key)) for key in model.get(entity)] for entity in model
         ]
 

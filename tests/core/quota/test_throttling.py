@@ -57,11 +57,11 @@ def throttled(entity: QuotaEntity = MINE, config: dict[str, str] | None = None, 
 
 def answers(client: SimulatedClient, version: int = 9) -> list[tuple[int, int, int]]:
     """Return (milliseconds, correlation id, throttle time) of each Produce response."""
-    found = []
+    responses = []
     for at_ms, frame in client.answers:
         produced = Produced(frame, version)
-        found.append((at_ms, produced.correlation_id, produced.response.throttle_time.total_seconds() * 1000))
-    return found
+        responses.append((at_ms, produced.correlation_id, produced.response.throttle_time.total_seconds() * 1000))
+    return responses
 
 
 def test_the_answer_goes_out_at_once_and_the_connection_is_muted_for_what_it_says() -> None:

@@ -34,7 +34,7 @@ class Appending:
         finish(self.slices)
         self.simulation.cluster.brokers[1].replicas.try_complete_actions(self.simulation.now)
         (answer,) = self.answers
-        return [(int(each.response.error_code), each.response.base_offset) for each in answer]
+        return [(int(partition.response.error_code), partition.response.base_offset) for partition in answer]
 
 
 def led_topic(simulation: Simulation, partitions: int, **configs: Any) -> None:
@@ -154,8 +154,12 @@ def test_log_append_time_is_that_of_the_end(compression_type: str) -> None:
 
 
 def test_in_no_time_it_is_what_it_is_at_once() -> None:
-    each: tuple[dict[str, Any], ...] = ({}, {"message_timestamp_type": "LogAppendTime"}, {"compression_type": "lz4"})
-    for configs in each:
+    settings: tuple[dict[str, Any], ...] = (
+        {},
+        {"message_timestamp_type": "LogAppendTime"},
+        {"compression_type": "lz4"},
+    )
+    for configs in settings:
         appending = begun(**configs)
         appending.end()
         at_once = Simulation()
@@ -194,7 +198,7 @@ def test_the_timeout_starts_when_all_is_appended() -> None:
     assert not appending.answers
     simulation.advance(1)
     (answer,) = appending.answers
-    assert [int(each.response.error_code) for each in answer] == [7, 7]
+    assert [int(partition.response.error_code) for partition in answer] == [7, 7]
 
 
 def test_the_list_of_record_errors_is_shared_by_a_request() -> None:
@@ -207,8 +211,8 @@ def test_the_list_of_record_errors_is_shared_by_a_request() -> None:
     manager = simulation.cluster.brokers[1].replicas
     finish(manager.append_records_in_slices(500, 1, False, entries, answers.append, lambda: simulation.now))
     (answer,) = answers
-    assert [len(each.response.record_errors) for each in answer] == [6_000, 4_000, 1]
-    assert {int(each.response.error_code) for each in answer} == {32}
+    assert [len(partition.response.record_errors) for partition in answer] == [6_000, 4_000, 1]
+    assert {int(partition.response.error_code) for partition in answer} == {32}
 
 
 def test_acks_that_cannot_be() -> None:
@@ -219,7 +223,7 @@ def test_acks_that_cannot_be() -> None:
     entries = {simulation.partition(): PartitionProduceData(0, LARGE)}
     manager = simulation.cluster.brokers[1].replicas
     finish(manager.append_records_in_slices(500, 2, False, entries, answers.append, lambda: simulation.now))
-    assert [int(each.response.error_code) for each in answers[0]] == [21]
+    assert [int(partition.response.error_code) for partition in answers[0]] == [21]
     assert simulation.partition().leader_log.log_end_offset == 500
 
 
@@ -241,4 +245,4 @@ def test_very_many_bombs_in_one_request_are_one_after_the_other() -> None:
     finally:
         tracemalloc.stop()
     assert peak < 2_000_000
-    assert [int(each.response.error_code) for each in answers[0]] == [NONE] * 10
+    assert [int(partition.response.error_code) for partition in answers[0]] == [NONE] * 10

@@ -319,8 +319,8 @@ def test_whatever_happens_the_last_value_of_each_key_is_there(steps: list[Step],
             log = partition.replicas[broker].log
             committed = {offset: pair for offset, pair in written.items() if offset < partition.high_watermark}
             last = {key: (offset, value) for offset, (key, value) in committed.items()}
-            found = {(offset, key): value for offset, key, value in pairs_of(simulation, broker)}
+            values = {(offset, key): value for offset, key, value in pairs_of(simulation, broker)}
             for key, (offset, expected) in last.items():
                 if offset >= log.log_start_offset and expected is not None:
-                    assert found[offset, key] == expected
-            assert all(written[offset] == (key, there) for (offset, key), there in found.items())
+                    assert values[offset, key] == expected
+            assert all(written[offset] == (key, there) for (offset, key), there in values.items())

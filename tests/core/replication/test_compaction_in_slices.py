@@ -33,19 +33,19 @@ def test_a_large_batch_is_filtered_as_a_small_one(codec: Codec) -> None:
     assert pairs_of(simulation) == expected
     simulation.advance(2 * 86_400_000)
     assert finish(simulation.cluster.compact_in_slices("t", simulation.now)) == 1
-    assert pairs_of(simulation) == [each for each in expected if each[2] is not None]
+    assert pairs_of(simulation) == [record for record in expected if record[2] is not None]
 
 
 @pytest.mark.interpreted
 @pytest.mark.parametrize("codec", [Codec.NONE, Codec.ZSTD])
 def test_no_slice_grows_with_the_records_of_a_batch(codec: Codec) -> None:
-    found = []
+    calls = []
     for records in (300, 300, 1_200):
         simulation = written(records, codec)
         compact = partial(simulation.cluster.compact_in_slices, "t", simulation.now)
-        found.append(most_calls_of_a_slice(compact))
+        calls.append(most_calls_of_a_slice(compact))
     # A generator over the records looks for a tombstone: a call for each, up to the first one.
-    assert found[2] < 1.5 * found[1]
+    assert calls[2] < 1.5 * calls[1]
 
 
 def test_the_map_of_keys_is_made_of_small_parts_and_dropped_one_by_one() -> None:

@@ -77,19 +77,19 @@ def log_of(simulation: Simulation, broker: int = 1) -> Log:
 def stored(simulation: Simulation, broker: int = 1) -> list[tuple[int, object]]:
     """Return for each batch its first offset, and the keys and values of its records, or that it is a marker, or
     empty."""
-    found: list[tuple[int, object]] = []
+    described: list[tuple[int, object]] = []
     for batch in log_of(simulation, broker).batches:
         header = read_batch_header(batch.data)
         records = [(record.key, record.value) for record in decode_records(batch.data)]
         waits = bool(header.attributes & DELETE_HORIZON_FLAG)
         what = ("mark that goes" if waits else "mark") if header.is_control and records else records
-        found.append((header.base_offset, what))
-    return found
+        described.append((header.base_offset, what))
+    return described
 
 
 def aborted(simulation: Simulation, broker: int = 1) -> list[tuple[int, int]]:
-    found = log_of(simulation, broker).producer_state.transactions.aborted
-    return [(each.first_offset, each.last_offset) for each in found]
+    aborted_ = log_of(simulation, broker).producer_state.transactions.aborted
+    return [(transaction.first_offset, transaction.last_offset) for transaction in aborted_]
 
 
 def test_what_was_aborted_goes_and_supersedes_nothing() -> None:
@@ -213,11 +213,11 @@ def test_the_log_of_transactions_is_compacted_and_tells_the_same_afterwards() ->
     assert before == 61
     assert len(log.batches) == 1
     service = simulation.cluster.brokers[1].transactions
-    known = {each.transaction.transactional_id: each.transaction.now for each in service.states.all()}
+    known = {entry.transaction.transactional_id: entry.transaction.now for entry in service.states.all()}
     service.on_resignation(0)
     service.on_election(0, simulation.partition("__transaction_state").leader_epoch)
     simulation.settle()
-    again = {each.transaction.transactional_id: each.transaction.now for each in service.states.all()}
+    again = {entry.transaction.transactional_id: entry.transaction.now for entry in service.states.all()}
     assert list(again) == list(known) == ["tx"]
     assert again["tx"] == known["tx"].but(last_producer_epoch=-1)
     writer.transaction(b"z", b"x")

@@ -28,7 +28,9 @@ def script(simulation: Simulation, steps: Steps, selection: Selection = EVERYBOD
 def behaviours(simulation: Simulation) -> set[str]:
     followers = simulation.cluster.followers
     partitions = list(simulation.cluster.metadata.partitions())
-    return {str(followers.of_broker(each, id_).behaviour) for each in partitions for id_ in each.replicas}
+    return {
+        str(followers.of_broker(partition, id_).behaviour) for partition in partitions for id_ in partition.replicas
+    }
 
 
 @pytest.mark.parametrize("selection", [EVERYBODY, Selection("t"), Selection(None, None, 2)])
@@ -75,8 +77,8 @@ def test_the_leadership_that_a_paused_broker_goes_on_with_meanwhile_obeys_too() 
 @pytest.mark.interpreted
 @pytest.mark.parametrize("selection", [EVERYBODY, Selection("t")])
 def test_no_slice_grows_with_the_followers(selection: Selection) -> None:
-    found = []
+    calls = []
     for partitions in (100, 100, 400):
         simulation = large(partitions)
-        found.append(most_calls_of_a_slice(partial(script, simulation, [(0, FROZEN)], selection)))
-    assert found[2] < 1.5 * found[1]
+        calls.append(most_calls_of_a_slice(partial(script, simulation, [(0, FROZEN)], selection)))
+    assert calls[2] < 1.5 * calls[1]

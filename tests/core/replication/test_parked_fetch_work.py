@@ -86,8 +86,8 @@ def test_appends_to_any_two_of_many_partitions_complete_the_fetch(first: int, se
     assert reader.answers == []
     writer.send(produce("t", second, records=keyed(), acks=1))
     ((_, frame),) = reader.answers
-    found = decode_response(1, 10, frame)[1].responses[0].partitions
-    assert {p.partition_index for p in found if p.records} == {first, second}
+    partitions = decode_response(1, 10, frame)[1].responses[0].partitions
+    assert {p.partition_index for p in partitions if p.records} == {first, second}
     assert simulation.warnings == []
 
 

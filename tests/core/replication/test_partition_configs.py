@@ -52,8 +52,8 @@ def derived(partition: Partition) -> list[object]:
 @pytest.mark.interpreted
 @given(CONFIGS, CONFIGS, st.sets(st.sampled_from([2, 3])))
 def test_told_or_made(before: TopicConfig, after: TopicConfig, others: set[int]) -> None:
-    told = partition(before, {1} | others)
-    told.configure(after)
-    check_invariants(told)
-    assert derived(told) == derived(partition(after, {1} | others))
-    assert told.isr == {1} | others
+    replica = partition(before, {1} | others)
+    replica.configure(after)
+    check_invariants(replica)
+    assert derived(replica) == derived(partition(after, {1} | others))
+    assert replica.isr == {1} | others

@@ -18,11 +18,11 @@ NONE, UNKNOWN_TOPIC, NOT_LEADER, TIMED_OUT, NOT_ENOUGH = 0, 3, 6, 7, 19
 
 def answers(client: SimulatedClient) -> list[tuple[int, int, dict[int, tuple[int, int]]]]:
     """Return (milliseconds, correlation id, {partition: (error, base offset)}) of each response."""
-    found = []
+    answers_ = []
     for at_ms, frame in client.answers:
         produced = Produced(frame)
-        found.append((at_ms, produced.correlation_id, produced.partitions))
-    return found
+        answers_.append((at_ms, produced.correlation_id, produced.partitions))
+    return answers_
 
 
 def frozen(**kwargs: Any) -> Simulation:

@@ -32,19 +32,19 @@ def server(
 
 def login(sent: Mapping[str, Any] | bytes, **of_server: Any) -> str:
     """Return the principal's name."""
-    found = server(**of_server)
-    answer = json.loads(found.evaluate_response(sent if isinstance(sent, bytes) else message(sent)))
+    sasl = server(**of_server)
+    answer = json.loads(sasl.evaluate_response(sent if isinstance(sent, bytes) else message(sent)))
     assert answer == {"version": "2020_10_22", "request-id": REQUEST_ID}
-    assert (found.is_complete, found.expires_ms, found.by_token) == (True, None, False)
-    return found.authorization_id
+    assert (sasl.is_complete, sasl.expires_ms, sasl.by_token) == (True, None, False)
+    return sasl.authorization_id
 
 
 def refusal(sent: Mapping[str, Any] | bytes, **of_server: Any) -> str:
     """Return the message of a refusal without its request id."""
-    found = server(**of_server)
+    sasl = server(**of_server)
     with pytest.raises(SaslAuthenticationError) as refused:
-        found.evaluate_response(sent if isinstance(sent, bytes) else message(sent))
-    assert (found.is_complete, found.authorization_id) == (False, "")
+        sasl.evaluate_response(sent if isinstance(sent, bytes) else message(sent))
+    assert (sasl.is_complete, sasl.authorization_id) == (False, "")
     before, after = str(refused.value).split(": ", 1)
     assert before == f"[{REQUEST_ID}]"
     assert after.isascii()
@@ -179,9 +179,9 @@ TIME = "it has to be a time as in 20260131T235959Z"
     ],
 )
 def test_a_field_of_another_form_is_refused(name: str, value: str, reason: str) -> None:
-    found = refusal(fields_at(NOW_MS) | {name: value})
-    assert found.startswith(f"{INVALID}: ")
-    assert found.endswith(reason)
+    refused = refusal(fields_at(NOW_MS) | {name: value})
+    assert refused.startswith(f"{INVALID}: ")
+    assert refused.endswith(reason)
 
 
 @pytest.mark.parametrize("signed", ["service", "algorithm", "version"])
@@ -195,22 +195,22 @@ def test_an_unknown_access_key_is_refused() -> None:
 
 
 def test_a_wrong_signature_is_refused_with_what_the_broker_signs() -> None:
-    found = refusal(fields_at(NOW_MS, secret="wrong"))
-    assert found.startswith(f"{DENIED}: x-amz-signature is wrong for the access key {ACCESS_KEY}. ")
+    refused = refusal(fields_at(NOW_MS, secret="wrong"))
+    assert refused.startswith(f"{DENIED}: x-amz-signature is wrong for the access key {ACCESS_KEY}. ")
     query = (
         "Action=kafka-cluster%3AConnect&X-Amz-Algorithm=AWS4-HMAC-SHA256"
         f"&X-Amz-Credential={SCOPE.replace('/', '%2F')}&X-Amz-Date={DATE}&X-Amz-Expires=900&X-Amz-SignedHeaders=host"
     )
-    assert json.dumps(f"GET\n/\n{query}\nhost:{HOST}\n\nhost\n")[:-1] in found
-    assert json.dumps(f"AWS4-HMAC-SHA256\n{DATE}\n{DAY}/{REGION}/kafka-cluster/aws4_request\n")[:-1] in found
+    assert json.dumps(f"GET\n/\n{query}\nhost:{HOST}\n\nhost\n")[:-1] in refused
+    assert json.dumps(f"AWS4-HMAC-SHA256\n{DATE}\n{DAY}/{REGION}/kafka-cluster/aws4_request\n")[:-1] in refused
 
 
 def test_a_refusal_shows_neither_secrets_nor_the_right_signature() -> None:
     right = fields_at(NOW_MS, token="SESSION" * 200)
-    found = refusal(right | {"x-amz-signature": "0" * 64})
-    assert "%281400-characters%29" in found
-    assert not [text for text in (SECRET, "SESSION", right["x-amz-signature"]) if text in found]
-    assert len(found) < 900  # the journal keeps 1,000 characters
+    refused = refusal(right | {"x-amz-signature": "0" * 64})
+    assert "%281400-characters%29" in refused
+    assert not [text for text in (SECRET, "SESSION", right["x-amz-signature"]) if text in refused]
+    assert len(refused) < 900  # the journal keeps 1,000 characters
 
 
 @pytest.mark.parametrize(

@@ -47,8 +47,8 @@ def expire(client: SaslClient, hmac: bytes, period_ms: int = -1) -> Any:
 
 
 def described(client: SaslClient, *owners: str) -> list[str]:
-    asked = [{"principal_type": "User", "principal_name": owner} for owner in owners]
-    answer = client.ask(DESCRIBE, 3, owners=asked or None)
+    principals = [{"principal_type": "User", "principal_name": owner} for owner in owners]
+    answer = client.ask(DESCRIBE, 3, owners=principals or None)
     assert answer.error_code == 0
     return [token.token_id for token in answer.tokens]
 

@@ -69,7 +69,7 @@ def test_plain_refuses_with_the_message_of_kafka(token: bytes, message: str) -> 
     assert str(refused.value) == message
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS.values(), ids=lambda each: each.name)
+@pytest.mark.parametrize("mechanism", MECHANISMS.values(), ids=lambda mechanism_: mechanism_.name)
 @pytest.mark.parametrize("password", ["secret", "wörd", "x" * 200])
 def test_a_password_is_salted_in_slices_to_the_same_bytes(mechanism: ScramMechanism, password: str) -> None:
     made, slices = count_slices(salted_in_slices(mechanism, password, b"salt", 4096))
@@ -198,8 +198,8 @@ def test_an_unsecured_token_has_a_principal_and_an_end() -> None:
 )
 def test_an_unsecured_token_may_be_in_each_encoding_that_jackson_reads(encoding: str) -> None:
     header, claims = (
-        urlsafe_b64encode(json.dumps(each).encode(encoding)).decode()
-        for each in ({"alg": "none"}, {"sub": "alice", "exp": NOW_S + 60})
+        urlsafe_b64encode(json.dumps(fields).encode(encoding)).decode()
+        for fields in ({"alg": "none"}, {"sub": "alice", "exp": NOW_S + 60})
     )
     assert validate_unsecured(f"{header}.{claims}.", {}, NOW_MS).principal_name == "alice"
 

@@ -24,8 +24,8 @@ HANDLER = "org.apache.kafka.common.security.oauthbearer.OAuthBearerValidatorCall
 
 
 def claims(**others: Any) -> dict[str, Any]:
-    found = {"sub": "alice", "iat": NOW_S, "exp": NOW_S + HOUR_S} | others
-    return {name: value for name, value in found.items() if value is not ...}
+    values = {"sub": "alice", "iat": NOW_S, "exp": NOW_S + HOUR_S} | others
+    return {name: value for name, value in values.items() if value is not ...}
 
 
 def validate(token: str, **rules: Any) -> Any:

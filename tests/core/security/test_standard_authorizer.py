@@ -38,8 +38,8 @@ def binding(
 
 def authorizer(*bindings: AclBinding, super_users: str = "", allow_if_no_acl: bool = False) -> StandardAuthorizer:
     made = StandardAuthorizer(frozenset(super_users.split()), allow_if_no_acl)
-    for each in bindings:
-        made.add(each)
+    for acl in bindings:
+        made.add(acl)
     return made
 
 
@@ -110,9 +110,9 @@ def test_a_resource_without_any_binding_is_open_if_that_is_set() -> None:
 
 def test_a_removed_binding_has_no_effect() -> None:
     made = authorizer(binding(), binding("or", pattern=PREFIXED), binding(host="10.0.0.0/8"))
-    for each in made.bindings():
-        made.remove(each)
-        made.remove(each)
+    for acl in made.bindings():
+        made.remove(acl)
+        made.remove(acl)
 
     assert not allows(made)
     made.check_invariants()
@@ -156,18 +156,18 @@ def _is_of_alice(each: AclBinding) -> bool:
 
 def naive(bindings: set[AclBinding], allow_if_no_acl: bool, operation: AclOperation, name: str) -> bool:
     """Read all bindings, one after the other, as the documentation of the rule is written."""
-    found = [each for each in bindings if _concerns(each, TOPIC, name)]
-    if not found:
+    concerned = [acl for acl in bindings if _concerns(acl, TOPIC, name)]
+    if not concerned:
         return allow_if_no_acl
-    own = [each for each in found if _is_of_alice(each)]
-    if any(each.permission_type is DENY and each.operation in (operation, ALL) for each in own):
+    own = [acl for acl in concerned if _is_of_alice(acl)]
+    if any(acl.permission_type is DENY and acl.operation in (operation, ALL) for acl in own):
         return False
     enough = {operation, ALL}
     if operation is DESCRIBE:
         enough |= {READ, WRITE}
     if operation is AclOperation.DESCRIBE_CONFIGS:
         enough |= {AclOperation.ALTER_CONFIGS}
-    return any(each.permission_type is ALLOW and each.operation in enough for each in own)
+    return any(acl.permission_type is ALLOW and acl.operation in enough for acl in own)
 
 
 def naive_by_type(bindings: set[AclBinding], allow_if_no_acl: bool, operation: AclOperation) -> bool:
@@ -175,24 +175,23 @@ def naive_by_type(bindings: set[AclBinding], allow_if_no_acl: bool, operation: A
     if naive(bindings, allow_if_no_acl, operation, "hardcode"):
         return True
     own = [
-        each
-        for each in bindings
-        if each.resource_type is TOPIC and _is_of_alice(each) and each.operation in (operation, ALL)
+        acl
+        for acl in bindings
+        if acl.resource_type is TOPIC and _is_of_alice(acl) and acl.operation in (operation, ALL)
     ]
-    denied = [each for each in own if each.permission_type is DENY]
-    if any(each.pattern_type is LITERAL and each.resource_name == "*" for each in denied):
+    denied = [acl for acl in own if acl.permission_type is DENY]
+    if any(acl.pattern_type is LITERAL and acl.resource_name == "*" for acl in denied):
         return False
-    for each in own:
-        if each.permission_type is ALLOW:
-            if each.pattern_type is LITERAL and each.resource_name == "*":
+    for acl in own:
+        if acl.permission_type is ALLOW:
+            if acl.pattern_type is LITERAL and acl.resource_name == "*":
                 return True
             same = any(
-                other.pattern_type is LITERAL is each.pattern_type and other.resource_name == each.resource_name
+                other.pattern_type is LITERAL is acl.pattern_type and other.resource_name == acl.resource_name
                 for other in denied
             )
             covered = any(
-                other.pattern_type is PREFIXED and each.resource_name.startswith(other.resource_name)
-                for other in denied
+                other.pattern_type is PREFIXED and acl.resource_name.startswith(other.resource_name) for other in denied
             )
             if not same and not covered:
                 return True

@@ -221,9 +221,9 @@ class TestReplication:
             world.advance(1)
         simulation.stop(2)
         world.advance(500)
-        found = simulation.cluster.brokers[1].transactions.states.find("tx")
-        assert found is not None
-        assert found.transaction.now.state is TransactionState.COMPLETE_COMMIT
+        entry = simulation.cluster.brokers[1].transactions.states.find("tx")
+        assert entry is not None
+        assert entry.transaction.now.state is TransactionState.COMPLETE_COMMIT
         world.start(2)
         log = simulation.partition("alone", 0).leader_log
         assert (log.last_stable_offset, log.log_end_offset) == (0, 1)
@@ -242,11 +242,11 @@ def test_epochs_that_are_used_up() -> None:
     """The next producer id comes with the end of the last transaction of the old one."""
     harness = TransactionHarness(version=2)
     begun(harness)
-    found = harness.coordinator.states.find("tx")
-    assert found is not None
+    entry = harness.coordinator.states.find("tx")
+    assert entry is not None
     for _ in range(MAX_EPOCH - 2):
-        transit = found.transaction.prepare_increment_producer_epoch(60_000, None, 0)
-        found.transaction.complete_transition_to(transit)
+        transit = entry.transaction.prepare_increment_producer_epoch(60_000, None, 0)
+        entry.transaction.complete_transition_to(transit)
     producer = ProducerIdAndEpoch(100, MAX_EPOCH - 2)
     producer = committed(harness, producer)
     assert producer == ProducerIdAndEpoch(100, MAX_EPOCH - 1)
@@ -327,6 +327,6 @@ def begun_as(harness: TransactionHarness, transactional_id: str) -> ProducerIdAn
 
 
 def state_of(harness: TransactionHarness, transactional_id: str) -> str:
-    found = harness.coordinator.states.find(transactional_id)
-    assert found is not None
-    return found.transaction.now.state.value
+    entry = harness.coordinator.states.find(transactional_id)
+    assert entry is not None
+    return entry.transaction.now.state.value

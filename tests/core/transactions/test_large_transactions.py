@@ -68,38 +68,44 @@ def answered(client: SimulatedClient, frame: bytes) -> bytes:
 
 def add_many(client: SimulatedClient, producer: tuple[int, int], version: int, *partitions: int) -> list[int]:
     topics = [{"name": "big", "partitions": partitions}]
-    asked = {
+    addition = {
         "transactional_id": "tx",
         "producer_id": producer[0],
         "producer_epoch": producer[1],
         "topics": topics,
     }
-    values = {f"v3_and_below_{name}": value for name, value in asked.items()} | {"transactions": [asked]}
+    values = {f"v3_and_below_{name}": value for name, value in addition.items()} | {"transactions": [addition]}
     answer = ask(client, ADD_PARTITIONS, version, **values)
     results = answer.results_by_topic_v3_and_below if version < 4 else answer.results_by_transaction[0].topic_results
     [topic] = results
-    assert [each.partition_index for each in topic.results_by_partition] == list(partitions)
-    return [int(each.partition_error_code) for each in topic.results_by_partition]
+    assert [partition.partition_index for partition in topic.results_by_partition] == list(partitions)
+    return [int(partition.partition_error_code) for partition in topic.results_by_partition]
 
 
 def write_many(client: SimulatedClient, producer: tuple[int, int], count: int, version: int) -> list[int]:
     header = {"producer_id": producer[0], "producer_epoch": producer[1], "base_sequence": 0}
     records = batch(**header, attributes=TRANSACTIONAL)
-    asked = produce("big", version=version, transactional_id="tx", partitions=dict.fromkeys(range(count), records))
-    return [error for error, _ in Produced(answered(client, asked), version).partitions.values()]
+    produce_request = produce(
+        "big", version=version, transactional_id="tx", partitions=dict.fromkeys(range(count), records)
+    )
+    return [error for error, _ in Produced(answered(client, produce_request), version).partitions.values()]
 
 
 def state(client: SimulatedClient) -> tuple[str, list[int]]:
-    [told] = ask(client, DESCRIBE_TXN, 0, transactional_ids=["tx"]).transaction_states
-    return told.transaction_state, [index for topic in told.topics for index in topic.partitions]
+    [description] = ask(client, DESCRIBE_TXN, 0, transactional_ids=["tx"]).transaction_states
+    return description.transaction_state, [index for topic in description.topics for index in topic.partitions]
 
 
 def marks(simulation: Simulation, index: int) -> list[int]:
     log = simulation.partition("big", index).leader_log
     assert log.last_stable_offset == log.high_watermark == log.log_end_offset
     batches = list(log.batches_from(0))
-    found = [decode_marker(each.records) for each in batches if each.producer is not None and each.producer.marker]
-    return [each.control_type for each in found if each is not None]
+    markers = [
+        decode_marker(log_batch.records)
+        for log_batch in batches
+        if log_batch.producer is not None and log_batch.producer.marker
+    ]
+    return [marker.control_type for marker in markers if marker is not None]
 
 
 def prepared(count: int, brokers: int) -> tuple[Simulation, Order]:
@@ -144,16 +150,16 @@ def test_one_that_is_not_there_and_none_is_added(count: int, version: int) -> No
     _, producer_id, epoch = init(client)
     errors = add_many(client, (producer_id, epoch), version, *range(count), count)
     assert errors == [NOT_ATTEMPTED] * count + [UNKNOWN_PARTITION]
-    found = simulation.cluster.brokers[1].transactions.states.find("tx")
-    assert found is not None
-    assert found.transaction.now.state.value == "Empty"
+    entry = simulation.cluster.brokers[1].transactions.states.find("tx")
+    assert entry is not None
+    assert entry.transaction.now.state.value == "Empty"
 
 
 @given(few_to_many, st.sampled_from([1, 2]))
 def test_markers_that_a_client_requests(count: int, version: int) -> None:
     simulation, _ = prepared(count, 1)
     client = simulation.connect()
-    asked = {
+    marker = {
         "producer_id": 5,
         "producer_epoch": 1,
         "transaction_result": True,
@@ -161,10 +167,10 @@ def test_markers_that_a_client_requests(count: int, version: int) -> None:
         "transaction_version": 1,
         "topics": [{"name": "big", "partition_indexes": [*range(count), count]}],
     }
-    answer = ask(client, MARKERS, version, markers=[asked])
+    answer = ask(client, MARKERS, version, markers=[marker])
     [topic] = answer.markers[0].topics
-    told = {each.partition_index: int(each.error_code) for each in topic.partitions}
-    assert told == dict.fromkeys(range(count), NONE) | {count: UNKNOWN_PARTITION}
+    codes = {partition.partition_index: int(partition.error_code) for partition in topic.partitions}
+    assert codes == dict.fromkeys(range(count), NONE) | {count: UNKNOWN_PARTITION}
     assert all(marks(simulation, index) == [COMMIT] for index in range(count))
 
 
@@ -268,10 +274,10 @@ def offsets_of_many(producer: tuple[int, int], count: int) -> dict[str, Any]:
 def committed(client: SimulatedClient, count: int) -> list[int]:
     """Return the offsets of the group, -1 where there is none."""
     group = {"group_id": "g", "member_id": None, "member_epoch": -1}
-    asked = group | {"topics": [{"name": "big", "partition_indexes": range(count)}]}
-    [told] = ask(client, OFFSET_FETCH, 8, groups=[asked], require_stable=True).groups
-    assert int(told.error_code) == NONE
-    return [each.committed_offset for each in told.topics[0].partitions]
+    offsets_of_group = group | {"topics": [{"name": "big", "partition_indexes": range(count)}]}
+    [group_] = ask(client, OFFSET_FETCH, 8, groups=[offsets_of_group], require_stable=True).groups
+    assert int(group_.error_code) == NONE
+    return [partition.committed_offset for partition in group_.topics[0].partitions]
 
 
 @given(st.sampled_from([1, 64, 255, 257, MANY]), st.booleans())
@@ -280,7 +286,7 @@ def test_offsets_of_many_partitions(count: int, commits: bool) -> None:
     client = simulation.connect()
     _, producer_id, epoch = init(client)
     answer = ask(client, TXN_COMMIT, 5, **offsets_of_many((producer_id, epoch), count))
-    assert [int(each.error_code) for each in answer.topics[0].partitions] == [NONE] * count
+    assert [int(partition.error_code) for partition in answer.topics[0].partitions] == [NONE] * count
     assert end(client, (producer_id, epoch), commits)[0] == NONE
     simulation.advance(0)
     log = simulation.partition("__consumer_offsets").leader_log
@@ -342,7 +348,9 @@ def test_a_coordinator_of_groups_that_goes_between_the_offsets(what: str, turns:
         simulation.move_leader(3, "__consumer_offsets")
         simulation.advance(0)
         [(_, answer)] = client.answers
-        codes = {int(each.error_code) for each in decode_response(TXN_COMMIT, 5, answer)[1].topics[0].partitions}
+        codes = {
+            int(partition.error_code) for partition in decode_response(TXN_COMMIT, 5, answer)[1].topics[0].partitions
+        }
         assert codes <= {NONE, NOT_COORDINATOR}
     elif what == "stops":
         simulation.stop(1)
@@ -351,13 +359,13 @@ def test_a_coordinator_of_groups_that_goes_between_the_offsets(what: str, turns:
         simulation.advance(10_000)
     simulation.advance(100)
     log = simulation.partition("__consumer_offsets").leader_log
-    found = [len(decode_records(each.records)) for each in log.batches_from(0)]
-    assert found in ([], [MANY])
+    counts = [len(decode_records(log_batch.records)) for log_batch in log.batches_from(0)]
+    assert counts in ([], [MANY])
     # The partition may be in the transaction, and nothing in the partition.
-    assert end(keeper, (producer_id, epoch))[0] in ([NONE] if found else [NONE, INVALID_TXN_STATE])
+    assert end(keeper, (producer_id, epoch))[0] in ([NONE] if counts else [NONE, INVALID_TXN_STATE])
     simulation.advance(100)
     reader = simulation.connect(simulation.partition("__consumer_offsets").leader_id)
-    assert committed(reader, MANY) == (list(range(MANY)) if found else [-1] * MANY)
+    assert committed(reader, MANY) == (list(range(MANY)) if counts else [-1] * MANY)
 
 
 def test_the_timeout_of_a_large_one() -> None:

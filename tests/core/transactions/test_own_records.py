@@ -15,7 +15,7 @@ TOO_LARGE, NOT_LEADER = 10, 6
 
 def both(simulation: Simulation, size: int, broker: int = 1) -> list[tuple[int, int, list[object]]]:
     """Return error, offset and log afterwards, of the short and of the general way."""
-    found: list[tuple[int, int, list[object]]] = []
+    results: list[tuple[int, int, list[object]]] = []
     for topic in ("own", "general"):
         partition = simulation.partition(topic)
         replicas = simulation.cluster.brokers[broker].replicas
@@ -27,16 +27,16 @@ def both(simulation: Simulation, size: int, broker: int = 1) -> list[tuple[int, 
             if topic == "own":
                 write_own(replicas, 100, partition, data, 2, answers.extend, now)
             else:
-                asked = {partition: PartitionProduceData(0, data)}
-                replicas.append_records(100, -1, True, asked, answers.extend, now)
+                partitions = {partition: PartitionProduceData(0, data)}
+                replicas.append_records(100, -1, True, partitions, answers.extend, now)
                 replicas.try_complete_actions(now)
         log = partition.leader_log
         stored: list[object] = [
-            (each.base_offset, each.last_offset, each.data, each.timestamp_ms) for each in log.batches
+            (batch.base_offset, batch.last_offset, batch.data, batch.timestamp_ms) for batch in log.batches
         ]
         response = answers[-1].response
-        found.append((int(response.error_code), response.base_offset, stored))
-    return found
+        results.append((int(response.error_code), response.base_offset, stored))
+    return results
 
 
 @pytest.mark.parametrize(

@@ -62,11 +62,11 @@ def test_a_question_that_waits_where_the_coordinator_ends_is_answered(
     brokers = world.simulation.cluster.brokers
     current = brokers[1].transactions.states.find("tx")
     assert current is not None
-    asked = TopicPartition("in", 0)
+    partition = TopicPartition("in", 0)
     brokers[2].transactions.ask_coordinator(
         "tx",
         ProducerIdAndEpoch(current.transaction.now.producer_id, current.transaction.now.producer_epoch),
-        frozenset({asked}),
+        frozenset({partition}),
         True,
         lambda errors: answers.append(dict(errors)),
     )
@@ -75,7 +75,7 @@ def test_a_question_that_waits_where_the_coordinator_ends_is_answered(
         world.stop(1)
     else:
         world.kill(1)
-    assert answers == [{asked: told}]
+    assert answers == [{partition: told}]
     assert producer.is_alive
 
 
@@ -98,7 +98,9 @@ def test_a_topic_that_gets_more_partitions_is_hashed_anew() -> None:
     simulation.settle()
     states = simulation.cluster.brokers[1].transactions.states
     ids = [f"tx-{number}" for number in range(50)]
-    assert {states.partition_for(each) for each in ids} == {0}
-    asked = [NewPartitions(STATE, 7, None)]
-    assert finish(simulation.cluster.controller.create_partitions(asked, lambda: simulation.now)) == [None]
-    assert [states.partition_for(each) for each in ids] == [abs(java_hash(each)) % 7 for each in ids]
+    assert {states.partition_for(transactional_id) for transactional_id in ids} == {0}
+    changes = [NewPartitions(STATE, 7, None)]
+    assert finish(simulation.cluster.controller.create_partitions(changes, lambda: simulation.now)) == [None]
+    assert [states.partition_for(transactional_id) for transactional_id in ids] == [
+        abs(java_hash(transactional_id)) % 7 for transactional_id in ids
+    ]

@@ -31,36 +31,43 @@ steps = st.lists(
 @given(steps)
 def test_the_expired_transactions_are_those_of_a_full_scan(taken: list[tuple[str, int, int]]) -> None:
     known = {number: transaction(number) for number in range(4)}
-    time_outs = TimeOuts(lambda each: known.get(each.now.producer_id) is each)
+    time_outs = TimeOuts(lambda transaction_: known.get(transaction_.now.producer_id) is transaction_)
     now_ms = 0
     for what, number, value in taken:
         now_ms += 1
-        each = known[number]
+        current = known[number]
         if what == "begin":
-            each.now = each.now.but(state=S.ONGOING, start_ms=now_ms, timeout_ms=value)
-            time_outs.note(each)
+            current.now = current.now.but(state=S.ONGOING, start_ms=now_ms, timeout_ms=value)
+            time_outs.note(current)
         elif what == "end":
-            each.now = each.now.but(state=S.COMPLETE_COMMIT)
+            current.now = current.now.but(state=S.COMPLETE_COMMIT)
         elif what == "forget":
             known[number] = transaction(number)
         else:
             now_ms += value
             late = {
-                each.transactional_id
-                for each in known.values()
-                if each.now.state is S.ONGOING and each.now.start_ms + each.now.timeout_ms < now_ms
+                transaction_.transactional_id
+                for transaction_ in known.values()
+                if transaction_.now.state is S.ONGOING
+                and transaction_.now.start_ms + transaction_.now.timeout_ms < now_ms
             }
-            assert {each.transactional_id for each in time_outs.over(now_ms) if each is not None} == late
-    ends = [each.now.start_ms + each.now.timeout_ms for each in known.values() if each.now.state is S.ONGOING]
+            assert {
+                transaction_.transactional_id for transaction_ in time_outs.over(now_ms) if transaction_ is not None
+            } == late
+    ends = [
+        transaction_.now.start_ms + transaction_.now.timeout_ms
+        for transaction_ in known.values()
+        if transaction_.now.state is S.ONGOING
+    ]
     assert time_outs.first_ms() == min(ends, default=NEVER_MS)
 
 
 def test_an_id_stands_in_it_once() -> None:
-    each = transaction(1)
-    time_outs = TimeOuts(lambda each: True)
+    transaction_ = transaction(1)
+    time_outs = TimeOuts(lambda _: True)
     for start_ms in range(1_000):
-        each.now = each.now.but(state=S.ONGOING, start_ms=start_ms, timeout_ms=60_000)
-        time_outs.note(each)
+        transaction_.now = transaction_.now.but(state=S.ONGOING, start_ms=start_ms, timeout_ms=60_000)
+        time_outs.note(transaction_)
     assert len(time_outs) == 1
     assert time_outs.first_ms() == 60_999
 
@@ -75,7 +82,7 @@ def open_many(simulation: Simulation) -> None:
 
 
 def states_of(simulation: Simulation) -> set[str]:
-    return {each.transaction.now.state.value for each in simulation.cluster.brokers[1].transactions.states.all()}
+    return {entry.transaction.now.state.value for entry in simulation.cluster.brokers[1].transactions.states.all()}
 
 
 def test_those_that_are_late_at_once_are_ended_in_slices() -> None:

@@ -95,7 +95,7 @@ def event_fields(kind: str) -> Iterator[str]:
     """Return the fields of a kind of event, and of each partition of a response."""
     for name, hint in get_type_hints(EVENTS[kind]).items():
         inner = PartitionAnswer in types_of(hint)
-        yield from (f"{name}.{each}" for each in PartitionAnswer._fields) if inner else (name,)
+        yield from (f"{name}.{field}" for field in PartitionAnswer._fields) if inner else (name,)
 
 
 def columns(schema: pa.Schema) -> Iterator[str]:

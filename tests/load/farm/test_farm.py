@@ -32,29 +32,29 @@ def command(monkeypatch: pytest.MonkeyPatch, *arguments: str | Path) -> int:
 
 @pytest.mark.spark
 def test_sums_are_those_of_the_seeds(spark: SparkSession, tmp_path: Path) -> None:
-    told: list[tuple[int, int]] = []
-    found = run_seeds(spark, tmp_path, KINDS, range(3, 6), STEPS, on_progress=lambda *counts: told.append(counts))
+    progress: list[tuple[int, int]] = []
+    sums = run_seeds(spark, tmp_path, KINDS, range(3, 6), STEPS, on_progress=lambda *counts: progress.append(counts))
     alone = [run_seed(kind, seed, STEPS, swarm=True) for kind in KINDS for seed in range(3, 6)]
-    assert found.ok
-    assert (found.seeds, found.planned, found.broken) == (12, 12, [])
-    assert [each.kind for each in found.kinds] == list(KINDS)
-    for each in found.kinds:
-        mine = [result for result in alone if result.kind == each.kind]
+    assert sums.ok
+    assert (sums.seeds, sums.planned, sums.broken) == (12, 12, [])
+    assert [kind.kind for kind in sums.kinds] == list(KINDS)
+    for kind in sums.kinds:
+        mine = [result for result in alone if result.kind == kind.kind]
         for name in ("steps", "requests", "produced", "virtual_ms"):
-            assert getattr(each, name) == sum(getattr(result, name) for result in mine), name
-    for reached in found.situations:
+            assert getattr(kind, name) == sum(getattr(result, name) for result in mine), name
+    for reached in sums.situations:
         counts = [result.situations.get(reached.situation, 0) for result in alone if result.kind == reached.kind]
         assert (reached.seeds, reached.times) == (sum(count > 0 for count in counts), sum(counts)), reached
-    assert {name for kind in KINDS for name in names_of(kind)} <= {each.situation for each in found.situations}
-    assert told
-    assert told[-1] <= (12, 12)
+    assert {name for kind in KINDS for name in names_of(kind)} <= {situation.situation for situation in sums.situations}
+    assert progress
+    assert progress[-1] <= (12, 12)
 
 
 @pytest.mark.spark
 def test_a_seed_that_is_missing_is_not_taken_for_one_that_held(spark: SparkSession, tmp_path: Path) -> None:
-    found = run_seeds(spark, tmp_path, ["cluster"], range(2), STEPS)
-    assert found.ok
-    assert not type(found)(**{**vars(found), "planned": 3}).ok
+    sums = run_seeds(spark, tmp_path, ["cluster"], range(2), STEPS)
+    assert sums.ok
+    assert not type(sums)(**{**vars(sums), "planned": 3}).ok
 
 
 @pytest.mark.spark
@@ -62,8 +62,8 @@ def test_the_command(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "farm"
-    asked: list[str | Path] = ["--seeds", "4", "--steps", str(STEPS), "--kind", "cluster", "--out", out]
-    assert command(monkeypatch, *asked) == 0
+    arguments: list[str | Path] = ["--seeds", "4", "--steps", str(STEPS), "--kind", "cluster", "--out", out]
+    assert command(monkeypatch, *arguments) == 0
     said = capfd.readouterr()
     assert said.err == ""
     assert "Every rule held: 4 seeds of 40 steps, " in said.out
@@ -71,9 +71,9 @@ def test_the_command(
     assert json.loads((out / FARM_FILE).read_text())["ok"] is True
     assert (out / SEEDS_PARQUET).is_dir()
 
-    assert command(monkeypatch, *asked) == 2
+    assert command(monkeypatch, *arguments) == 2
     assert "holds earlier results (farm.json); --overwrite removes them." in capfd.readouterr().err
-    assert command(monkeypatch, *asked, "--overwrite", "--no-swarm") == 0
+    assert command(monkeypatch, *arguments, "--overwrite", "--no-swarm") == 0
     assert json.loads((out / FARM_FILE).read_text())["swarm"] is False
 
 
@@ -120,10 +120,10 @@ def test_a_bug_is_found_shrunk_and_run_again_from_the_line(tmp_path: Path) -> No
             line, check=False, env=paths, cwd=tmp_path, capture_output=True, text=True, timeout=LIMIT_S
         )
 
-    found = run("fakebroker_load", "simulate", "--seeds", "4", "--kind", "cluster", "--master", "local[1]")
-    assert found.returncode == 1, found.stderr
-    assert "Not every rule held: 4 seeds of 200 steps" in found.stdout
-    [shorter, *_] = re.findall(r"shorter: fakebroker (.*)", found.stdout)
+    completed = run("fakebroker_load", "simulate", "--seeds", "4", "--kind", "cluster", "--master", "local[1]")
+    assert completed.returncode == 1, completed.stderr
+    assert "Not every rule held: 4 seeds of 200 steps" in completed.stdout
+    [shorter, *_] = re.findall(r"shorter: fakebroker (.*)", completed.stdout)
     again = run("fakebroker", *shlex.split(shorter))
     assert (again.returncode, "broken: step" in again.stderr) == (1, True)
     honest = run("fakebroker", *shlex.split(shorter), path=Path(__file__).parents[3])
@@ -137,10 +137,10 @@ def test_a_task_shrinks_few(monkeypatch: pytest.MonkeyPatch) -> None:
 
     from fakebroker_load.farm import seeds
 
-    asked: list[bool] = []
+    shrunk: list[bool] = []
 
     def broken(kind: str, seed: int, steps: int, swarm: bool, shrinks: bool):  # type: ignore[no-untyped-def]
-        asked.append(shrinks)
+        shrunk.append(shrinks)
         return run_seed(kind, seed, 5)._replace(violation="x", shorter="y" if shrinks else "")
 
     monkeypatch.setattr(seeds, "run_seed", broken)
@@ -148,5 +148,5 @@ def test_a_task_shrinks_few(monkeypatch: pytest.MonkeyPatch) -> None:
     task = make_task(("127.0.0.1", 9), ["cluster"], 5, True, True)
     rows = list(task(iter([pa.RecordBatch.from_pydict({"id": list(range(5))})])))
     assert len(rows) == 5
-    assert asked == [True, True, False, False, False]
+    assert shrunk == [True, True, False, False, False]
     assert gc.get_threshold() == thresholds  # Spark's Python may serve others next

@@ -22,11 +22,11 @@ def rows(event: events.Event, peer: str | None = None) -> list[dict[str, Any]]:
     """Return the row of an event without its null fields, read from a line of the file and from the control."""
     line = to_json(event)
     both = [read_event(line.encode()), event_of({"seq": 9, **json.loads(line)})]
-    found = [Rows("r"), Rows("r")]
-    for gathered, told in zip(found, both, strict=True):
-        if told is not None:
-            gathered.add(9, told, peer)
-    of_line, of_control = ([row for table in each.tables() for row in table.to_pylist()] for each in found)
+    both_rows = [Rows("r"), Rows("r")]
+    for gathered, group_event in zip(both_rows, both, strict=True):
+        if group_event is not None:
+            gathered.add(9, group_event, peer)
+    of_line, of_control = ([row for table in rows_.tables() for row in table.to_pylist()] for rows_ in both_rows)
     assert of_line == of_control
     return [{name: value for name, value in row.items() if value is not None} for row in of_line]
 
@@ -75,15 +75,15 @@ def test_events_that_are_not_needed_have_no_rows(event: events.Event) -> None:
 
 def test_watermarks_have_a_row_each_and_kinds_a_table_each() -> None:
     gathered = Rows("r")
-    told: list[events.Event] = [
+    written: list[events.Event] = [
         events.WatermarkMoved(1, 2, "t", 0, 5, 7, 8),
         events.LeaderChanged(3, 4, "t", 1, 2, 6, (2,), 9, 10),
         events.WatermarkMoved(5, 6, "t", 0, 5, 8, 8),
     ]
-    for seq, event in enumerate(told):
-        found = read_event(to_json(event).encode())
-        assert found is not None
-        gathered.add(seq, found, None)
+    for seq, event in enumerate(written):
+        event_read = read_event(to_json(event).encode())
+        assert event_read is not None
+        gathered.add(seq, event_read, None)
     assert [len(table) for table in gathered.tables(at_least=2)] == [2]
     (left,) = gathered.tables()
     assert left.schema == JOURNAL_SCHEMA
@@ -102,9 +102,9 @@ def test_every_kind_of_row_is_one_of_the_journal_s_events() -> None:
         "parked": events.Parked(1, 2, 3, "Produce", 50, 51),
     }
     for kind, event in made.items():
-        found = read_event(to_json(event).encode())
-        assert found is not None
-        fields = to_builtins(found)
+        event_read = read_event(to_json(event).encode())
+        assert event_read is not None
+        fields = to_builtins(event_read)
         assert fields.pop("event") == kind
         assert fields == {name: getattr(event, name) for name in fields}
 

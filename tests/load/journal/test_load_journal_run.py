@@ -58,10 +58,10 @@ def test_a_journal_in_a_file(
         run_scenario(spark, unread, bootstrap, out, seed=1, tap=FileTap(journal), read_back=False)
         in_pieces(monkeypatch, 0.0)  # it is waited for no longer
         run_scenario(spark, strange, bootstrap, out, seed=1, tap=FileTap(stranger))
-    _, found = judge_folder(spark, out, 600_000)
-    assert found.ok
-    assert [(way.count, way.why_no_journal is None) for way in found.ways] == [(3, True), (2, True), (2, False)]
-    of_whole, of_unread, of_strange = (way.sentence() for way in found.ways)
+    _, verdict = judge_folder(spark, out, 600_000)
+    assert verdict.ok
+    assert [(way.count, way.why_no_journal is None) for way in verdict.ways] == [(3, True), (2, True), (2, False)]
+    of_whole, of_unread, of_strange = (way.sentence() for way in verdict.ways)
     assert of_whole.startswith(f"whole: Three ways: what the client saw, the log, the journal in {journal}")
     assert of_unread.startswith(f"unread: Two ways: what the client saw, the journal in {journal}")
     assert "; the log was not read back. The two clocks are aligned" in of_unread

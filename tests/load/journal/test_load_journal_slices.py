@@ -47,15 +47,15 @@ def whole(data: bytes, begin: int) -> tuple[list[dict[str, Any]], str | None]:
     gap = None
     try:
         for line in data.split(b"\n")[:-1]:
-            told = known_event(line + b"\n")
-            if told is not None:
-                peer = peers.see(told)
-                order.see(at, told)
+            event = known_event(line + b"\n")
+            if event is not None:
+                peer = peers.see(event)
+                order.see(at, event)
                 if at >= begin:
-                    rows.add(at, told, peer)
+                    rows.add(at, event, peer)
             at += len(line) + 1
-    except JournalGap as found:
-        gap = str(found)
+    except JournalGap as error:
+        gap = str(error)
     return [row for table in rows.tables() for row in table.to_pylist()], gap
 
 
@@ -63,9 +63,9 @@ def in_pieces(path: Path, begin: int, size: int, out: Path) -> tuple[list[dict[s
     pieces = cut(path, 0, path.stat().st_size, size)
     before = [connections(piece) for piece in pieces]
     read = [read_slice(piece, before, "r", begin, out / f"of-{size}" / "x.parquet") for piece in pieces]
-    found = [pq.read_table(each) for each in sorted((out / f"of-{size}").iterdir())]
-    assert sum(len(table) for table in found) == sum(each.rows for each in read)
-    return (pa.concat_tables(found).to_pylist() if found else []), first_gap(read)
+    tables = [pq.read_table(file) for file in sorted((out / f"of-{size}").iterdir())]
+    assert sum(len(table) for table in tables) == sum(slice_.rows for slice_ in read)
+    return (pa.concat_tables(tables).to_pylist() if tables else []), first_gap(read)
 
 
 @given(lines, st.integers(0, 4))
@@ -78,7 +78,7 @@ def test_pieces_of_any_size_come_to_the_same(told: list[bytes], before: int) -> 
         rows, gap = whole(data, begin)
         sizes = {1, 2, 3, *range(5, len(data) + 2, max(1, len(data) // 9)), len(data) + 9}
         for size in sizes if len(data) < 400 else sizes - {1, 2, 3}:
-            found, found_gap = in_pieces(path, begin, size, Path(name))
+            rows_found, found_gap = in_pieces(path, begin, size, Path(name))
             assert found_gap == gap
             if gap is None:
-                assert sorted(found, key=str) == sorted(rows, key=str)
+                assert sorted(rows_found, key=str) == sorted(rows, key=str)

@@ -138,7 +138,7 @@ def test_a_cluster_that_was_reset() -> None:
 
 def test_an_event_of_the_control_that_lacks_a_field() -> None:
     ring = Ring(10)
-    tap = ControlTap(lambda *asked: ring.ask(*asked) | {"events": [{"seq": 0, "event": "request"}]}, "u")
+    tap = ControlTap(lambda *arguments: ring.ask(*arguments) | {"events": [{"seq": 0, "event": "request"}]}, "u")
     ring.total = 1
     with pytest.raises(JournalGap, match="missing required field `mono_ms`"):
         kinds(tap)

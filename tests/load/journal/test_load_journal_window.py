@@ -189,8 +189,8 @@ def test_a_line_that_is_damaged_or_out_of_order(
     path = tmp_path / "out" / "run.parquet"
 
     def with_another_line(event: events.Event) -> str:
-        told = to_json(event)
-        return told + "\n" + line.decode() if isinstance(event, events.Produce) else told
+        text = to_json(event)
+        return text + "\n" + line.decode() if isinstance(event, events.Produce) else text
 
     monkeypatch.setattr(journal_file, "to_json", with_another_line)
     window = window_of(FileTap(journal), place(kafka), path)

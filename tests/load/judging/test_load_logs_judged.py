@@ -54,9 +54,9 @@ def test_each_offset_has_one_record(spark: SparkSession) -> None:
             for rows, schema in ((records, LOG_SCHEMA), (parts, PART_SCHEMA))
         )
     )
-    found = logs_amiss(spark, log).collect()
-    assert {row["run"]: row["problem"] for row in found} == {
+    mismatches_ = logs_amiss(spark, log).collect()
+    assert {row["run"]: row["problem"] for row in mismatches_} == {
         name: problem for name, (_, _, problem) in CASES.items() if problem is not None
     }
-    assert len(found) == len({row["run"] for row in found})
-    assert all(row["problem"] in KINDS[row["kind"]] and row["says"] and row["topic"] == "t" for row in found)
+    assert len(mismatches_) == len({row["run"] for row in mismatches_})
+    assert all(row["problem"] in KINDS[row["kind"]] and row["says"] and row["topic"] == "t" for row in mismatches_)

@@ -117,9 +117,9 @@ def run_of(name: str, error_us: int | None) -> Row:
 
 def judged(spark: SparkSession, cases: dict[str, list[Row]], error_us: int | None = 0) -> DataFrame:
     runs = [run_of(case, error_us) for case in cases]
-    found = judge_readers(spark, rows_of(spark, cases), runs, log_of(spark, cases), None)
-    assert found is not None
-    return found
+    judged_ = judge_readers(spark, rows_of(spark, cases), runs, log_of(spark, cases), None)
+    assert judged_ is not None
+    return judged_
 
 
 def rows_of(spark: SparkSession, cases: dict[str, list[Row]]) -> DataFrame:
@@ -166,10 +166,10 @@ def test_clocks_that_may_be_apart_are_given_room(spark: SparkSession) -> None:
     # The rules of groups alone take half the time of planning.
     rows, runs = rows_of(spark, cases), [run_of(case, 1) for case in cases]
     units = spark.createDataFrame(list(units_of(runs)), UNITS_SCHEMA)
-    found = judge_members(
+    judged_members = judge_members(
         spark, rows.where("read IS NOT NULL"), rows.where("read IS NULL"), units, log_of(spark, cases), runs
     )
-    assert runs_amiss(found) == sorted((name, own))
+    assert runs_amiss(judged_members) == sorted((name, own))
 
 
 def runs_amiss(found: DataFrame) -> list[str]:

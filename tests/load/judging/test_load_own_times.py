@@ -16,11 +16,11 @@ Row = dict[str, Any]
 
 def answers(late_ms: dict[int, float], rows: int = 10) -> list[Row]:
     """Return rows with the least lateness for each requested timeout."""
-    return [{"timeout_ms": asked, "rows": rows, "least_us": late * 1000} for asked, late in late_ms.items()]
+    return [{"timeout_ms": timeout_ms, "rows": rows, "least_us": late * 1000} for timeout_ms, late in late_ms.items()]
 
 
 def always_after(ms: int, *asked: int) -> list[Row]:
-    return answers({each: ms - each for each in asked})
+    return answers({timeout_ms: ms - timeout_ms for timeout_ms in asked})
 
 
 @pytest.mark.parametrize(

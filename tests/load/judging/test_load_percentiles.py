@@ -38,13 +38,13 @@ def test_a_sketch_is_never_below_the_percentile_and_within_its_bound(
         "ties": [draw.randrange(4) ** 9 for _ in range(2_000)],
         "it's small": [draw.randrange(10**9) for _ in range(101)],
     }
-    rows = [("r", group, value) for group, found in values.items() for value in found]
+    rows = [("r", group, value) for group, values_of in values.items() for value in values_of]
     frame = spark.createDataFrame([*rows, ("r", "sorted", None)], "run string, `group` string, us long").repartition(3)
     large = [("r", group) for group in values if group != "it's small"]
     text = f"SELECT `group`, {percentiles_of('us', SHARES, large)} AS us FROM {{frame}} GROUP BY run, `group`"
-    found = {row["group"]: row["us"] for row in spark.sql(text, frame=frame).collect()}
+    quantiles = {row["group"]: row["us"] for row in spark.sql(text, frame=frame).collect()}
     ranked = sorted(values["it's small"])
-    assert found["it's small"] == [
+    assert quantiles["it's small"] == [
         ranked[50],
         ranked[99],
         pytest.approx(ranked[99] * 0.1 + ranked[100] * 0.9),
@@ -52,7 +52,7 @@ def test_a_sketch_is_never_below_the_percentile_and_within_its_bound(
     ]
     for _, group in large:
         ranked = sorted(values[group])
-        for share, value in zip(SHARES, found[group], strict=True):
+        for share, value in zip(SHARES, quantiles[group], strict=True):
             most = min(math.ceil((share + 3 / RANKS) * len(ranked)), len(ranked)) - 1
             assert ranked[math.ceil(share * (len(ranked) - 1))] <= value <= ranked[most], (group, share)
-        assert found[group][-1] == ranked[-1]
+        assert quantiles[group][-1] == ranked[-1]

@@ -40,15 +40,21 @@ GAVE_UP: Row = DONE | {"outcome": "gave up"}
 
 def given(sequence: int, offset: int, of: Row, **read: Any) -> Row:
     """Return the reader's row of that number: the record of a request."""
-    told = {"what": "record", "offset": offset, "high_watermark": 50, "of_connection": 0, "of_sequence": of["sequence"]}
+    reading = {
+        "what": "record",
+        "offset": offset,
+        "high_watermark": 50,
+        "of_connection": 0,
+        "of_sequence": of["sequence"],
+    }
     row = {"group": "read", "connection": 1, "sequence": sequence, "local": "h:1", "correlation_id": sequence}
-    return PLACE | row | {"answered_us": 9, "outcome": "read", "fingerprint": of["fingerprint"], "read": told | read}
+    return PLACE | row | {"answered_us": 9, "outcome": "read", "fingerprint": of["fingerprint"], "read": reading | read}
 
 
 def fetched(number: int, seq: int) -> list[Row]:
     """Return the journal's rows of the reader's Fetch `number`, with its response at `seq`."""
-    asked = {"event": "request", "api": "Fetch", "peer": "h:1", "correlation_id": number, "request": 100 + number}
-    return [asked | {"seq": 1}, {"event": "answer", "request": 100 + number, "seq": seq}]
+    request = {"event": "request", "api": "Fetch", "peer": "h:1", "correlation_id": number, "request": 100 + number}
+    return [request | {"seq": 1}, {"event": "answer", "request": 100 + number, "seq": seq}]
 
 
 BOTH = [given(0, 40, FIRST), given(1, 41, SECOND)]
@@ -111,11 +117,11 @@ def run_of(name: str, **group: Any) -> Row:
 @pytest.fixture(scope="module")
 def found(spark: SparkSession) -> dict[str, dict[str, list[int]]]:
     rows = [row | {"run": case} for case, (given, _, _) in CASES.items() for row in given]
-    journal = [row | {"run": case} for case, (_, _, told) in CASES.items() for row in told or ()]
+    journal = [row | {"run": case} for case, (_, _, events) in CASES.items() for row in events or ()]
     parts = [PLACE | {"run": case, "start_offset": 40} for case in CASES]
     log = LogTables(frame(spark, [], LOG_SCHEMA), frame(spark, parts, PART_SCHEMA))
-    readings, told = frame(spark, rows, RESULT_SCHEMA), journal_frame(spark, journal)
-    judged = judge_readers(spark, readings, list(map(run_of, CASES)), log, told, slices=3)
+    readings, journal_of = frame(spark, rows, RESULT_SCHEMA), journal_frame(spark, journal)
+    judged = judge_readers(spark, readings, list(map(run_of, CASES)), log, journal_of, slices=3)
     assert judged is not None
     problems: dict[str, dict[str, list[int]]] = {case: {} for case in CASES}
     for row in judged.where("problem IS NOT NULL").orderBy("log_offset").collect():
@@ -159,8 +165,8 @@ def test_what_is_said_of_it(spark: SparkSession) -> None:
     judged = judge_readers(spark, frame(spark, rows, RESULT_SCHEMA), [run_of("s")], log, None)
     assert judged is not None
     whole = frame(spark, [], schema_of((*RESULT_COLUMNS, *BY_ANSWERS)))
-    told = mismatches(spark, whole.unionByName(judged, allowMissingColumns=True), None, None).collect()
-    assert {(row["kind"], row["problem"], row["connection"], row["offset"], row["says"]) for row in told} == {
+    explained = mismatches(spark, whole.unionByName(judged, allowMissingColumns=True), None, None).collect()
+    assert {(row["kind"], row["problem"], row["connection"], row["offset"], row["says"]) for row in explained} == {
         (
             *("lost", "not read", 1, 40),
             "reader 1: not given, and it came to 41; client: request 0 of connection 0, error 0 at offset 40",

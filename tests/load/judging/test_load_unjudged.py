@@ -17,7 +17,7 @@ STILL: dict[str, int] = {"moved": 0, "still": 2, "partitions": 2}
 
 
 def told(way: Ways, parts: Mapping[str, int] | None = STILL, waits: bool = True) -> list[tuple[str, int]]:
-    return [(each.why, len(each.rules)) for each in of_run(way, parts, waits)]
+    return [(reason.why, len(reason.rules)) for reason in of_run(way, parts, waits)]
 
 
 def test_a_run_that_was_judged_three_ways_has_no_note() -> None:

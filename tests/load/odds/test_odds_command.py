@@ -35,20 +35,20 @@ def run(monkeypatch: pytest.MonkeyPatch, *arguments: str | Path) -> int:
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[list[OddsModel], range, bool]]:
     """Record the trials of the command without running them."""
-    found: list[tuple[list[OddsModel], range, bool]] = []
+    calls: list[tuple[list[OddsModel], range, bool]] = []
 
     @contextmanager
     def ready_cluster(*arguments: object):  # type: ignore[no-untyped-def]
         yield None, 1
 
     def run_odds(spark: None, models: list[OddsModel], seeds: range, *, tells: bool, on_progress: object):  # type: ignore[no-untyped-def]
-        found.append((models, seeds, tells))
+        calls.append((models, seeds, tells))
         return []
 
     monkeypatch.setattr(odds_command, "ready_cluster", ready_cluster)
     monkeypatch.setattr(odds_command, "run_odds", run_odds)
     monkeypatch.setattr(odds_command, "print_odds", lambda *arguments: None)
-    return found
+    return calls
 
 
 def test_without_options_it_is_the_default(
@@ -147,11 +147,11 @@ def printed(found: list[OddsSum], width: int) -> str:
 
 def test_a_narrow_terminal_has_all_figures() -> None:
     models = [OddsModel(rate=10.0, duration_ms=20_000, mtbf_ms=5_000, lag_ms=500, acks=acks) for acks in ("1", "all")]
-    found = [OddsSum(model, [run_trial(model, seed) for seed in range(2)]) for model in models]
-    wide, narrow = printed(found, 150), printed(found, 80)
+    sums = [OddsSum(model, [run_trial(model, seed) for seed in range(2)]) for model in models]
+    wide, narrow = printed(sums, 150), printed(sums, 80)
     assert max(map(len, wide.splitlines()[:8])) <= 150
-    for each in found:
-        figures = [f"{each.total(name):,}" for name in ("sent", "leaders_lost")]
+    for sum_ in sums:
+        figures = [f"{sum_.total(name):,}" for name in ("sent", "leaders_lost")]
         assert all(figure in text for figure in figures for text in (wide, narrow))
     assert "acks=1: lost, as in  fakebroker-load odds --acks 1 --lag 500ms --rate 10 " in wide
     assert wide.count("(<78 %)") == narrow.count("(<78 %)") > 0
@@ -166,7 +166,7 @@ def test_the_command(
     arguments = [
         *ROUGH,
         *SESSION,
-        *(word for each in acks for word in ("--acks", each)),
+        *(word for acks_ in acks for word in ("--acks", acks_)),
         "--trials",
         "3",
         "--seed",
@@ -178,9 +178,9 @@ def test_the_command(
     assert "3 brokers, 3 replicas; followers have each record 500ms later." in said.out
     rows = json.loads(file.read_text())["rows"]
     assert [row["model"]["acks"] for row in rows] == list(acks)
-    for each, row in zip(acks, rows, strict=True):
+    for acks_, row in zip(acks, rows, strict=True):
         model = OddsModel(**row["model"])
-        assert (model.acks, row["first_seed"], row["trials"]) == (each, 2, 3)
+        assert (model.acks, row["first_seed"], row["trials"]) == (acks_, 2, 3)
         alone = [run_trial(model, seed) for seed in (2, 3, 4)]
         for name in ("sent", "acknowledged", "lost", "reordered", "crashes", "unavailable_ms"):
             assert row["totals"][name] == sum(getattr(trial, name) for trial in alone), name
@@ -190,6 +190,6 @@ def test_the_command(
     assert none["value"] == 0
 
     assert run(monkeypatch, *shlex.split(rows[0]["lost_again"])[2:]) == 0
-    told = capfd.readouterr().out
-    assert ", and is lost" in told
-    assert " fails: process" in told
+    output = capfd.readouterr().out
+    assert ", and is lost" in output
+    assert " fails: process" in output

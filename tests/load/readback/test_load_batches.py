@@ -29,7 +29,7 @@ TRANSACTIONAL, CONTROL = 16, 32
 
 def judged(*batches: bytes, first_epoch: int | None = 3, last_epoch: int | None = 5) -> list[str | None]:
     judge = BatchJudge(first_epoch, last_epoch)
-    return [judge.problem(read_batch_header(each), each, decode_records(each)) for each in batches]
+    return [judge.problem(read_batch_header(stored), stored, decode_records(stored)) for stored in batches]
 
 
 def batch(epoch: int = 3, records: int = 1, **fields: int) -> bytes:

@@ -57,7 +57,7 @@ def found(kafka: FakeCluster, act: Callable[[], Any] = lambda: None, **changes: 
     (part,) = part_rows(("r", "id"), ends, ends, readable, {})
     act()
     given = pa.RecordBatch.from_pylist([part | {"start_offset": 0} | changes], schema=PART_SCHEMA)
-    rows = [row for each in read_parts(iter([given])) for row in each.to_pylist()]
+    rows = [row for read_part in read_parts(iter([given])) for row in read_part.to_pylist()]
     assert all(row["fingerprint"] is None for row in rows if row["problem"])
     return [row["problem"] for row in rows if row["problem"]]
 
@@ -143,11 +143,11 @@ def test_a_follower_whose_bytes_are_no_response_is_a_finding(
             with socket.create_connection((leader.host, leader.port)) as upstream:
                 while (head := self.rfile.read(4)) and (body := self.rfile.read(*struct.unpack(">i", head))):
                     upstream.sendall(head + body)
-                    told = read_frame(upstream)
-                    if (garbled := response(told)) != told:
+                    frame = read_frame(upstream)
+                    if (garbled := response(frame)) != frame:
                         self.wfile.write(garbled)
                         return
-                    self.wfile.write(told)
+                    self.wfile.write(frame)
 
     with socketserver.TCPServer(("127.0.0.1", 0), Follower) as server:
         thread = threading.Thread(target=server.handle_request)

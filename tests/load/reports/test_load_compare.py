@@ -38,9 +38,9 @@ def folder(
         )
     (path / "requests.parquet").mkdir(parents=True)
     pq.write_table(pa.Table.from_pylist(rows, schema=RESULT_SCHEMA), path / "requests.parquet" / "part-0.parquet")
-    told = {"run": "r", "group": group, "requests": COUNT, "confirmed": COUNT if ok else COUNT - 1}
-    told |= {"lateness_p50_us": 100, "lateness_p99_us": 200, "lateness_max_us": None}
-    (path / "verdict.json").write_text(json.dumps({"ok": ok, "groups": [told]}))
+    group_ = {"run": "r", "group": group, "requests": COUNT, "confirmed": COUNT if ok else COUNT - 1}
+    group_ |= {"lateness_p50_us": 100, "lateness_p99_us": 200, "lateness_max_us": None}
+    (path / "verdict.json").write_text(json.dumps({"ok": ok, "groups": [group_]}))
     of_group = RequestGroup(**{"name": group, "topic": "orders", "acks": -1, "expect": "NONE", **scenario})
     run = entry_of("0", LoadScenario("r", (of_group,)))
     write_runs(path, [run | {"log": False, "journal": None}])
@@ -53,19 +53,19 @@ def compared(one: Path, other: Path, limit: float = 0.1) -> Comparison:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_two_runs_of_one_thing_are_not_worse(tmp_path: Path, seed: int) -> None:
-    found = compared(folder(tmp_path / "a", seed), folder(tmp_path / "b", 100 + seed))
-    assert found.ok
-    assert not found.notes
+    comparison = compared(folder(tmp_path / "a", seed), folder(tmp_path / "b", 100 + seed))
+    assert comparison.ok
+    assert not comparison.notes
 
 
 @pytest.mark.parametrize(("slower", "is_worse"), [(0.5, False), (1.05, False), (1.3, True), (3.0, True)])
 def test_what_is_longer_by_more_than_the_limit_is_worse(tmp_path: Path, slower: float, is_worse: bool) -> None:
-    found = compared(folder(tmp_path / "a", 1), folder(tmp_path / "b", 2, slower))
-    worse = {each.what for each in found.regressions}
+    comparison = compared(folder(tmp_path / "a", 1), folder(tmp_path / "b", 2, slower))
+    worse = {regression.what for regression in comparison.regressions}
     assert ("from sent p50, ms" in worse) == is_worse
     assert ("from intended p99, ms" in worse) == is_worse
     assert not any("send delay" in what for what in worse)
-    assert found.ok == (not is_worse)
+    assert comparison.ok == (not is_worse)
 
 
 def test_the_limit_is_the_users(tmp_path: Path) -> None:
@@ -79,15 +79,15 @@ def test_an_interval_holds_what_is_known_of_the_distribution(tmp_path: Path) -> 
     """The quantile q of 20 + Exp(5) ms is at 20 - 5 ln(1 - q)."""
     missed = 0
     for seed in range(40):
-        found = ResultFolder(folder(tmp_path / str(seed), seed)).quantiles("r", "g", "sent_us", "answered_us")
+        quantiles = ResultFolder(folder(tmp_path / str(seed), seed)).quantiles("r", "g", "sent_us", "answered_us")
         for name, exact_ms in (("p50", 23.466), ("p90", 31.513), ("p99", 43.026)):
-            missed += not found[name].low_ms <= exact_ms <= found[name].high_ms
+            missed += not quantiles[name].low_ms <= exact_ms <= quantiles[name].high_ms
     assert missed <= 15  # 6 of 120 are expected; more than 15 come in 1 of 3,000 cases
 
 
 def test_throughput_that_falls_is_worse(tmp_path: Path) -> None:
-    found = compared(folder(tmp_path / "a", 1), folder(tmp_path / "b", 1, rate_ms=1.2))
-    assert [each.what for each in found.regressions] == ["answers/s"]
+    comparison = compared(folder(tmp_path / "a", 1), folder(tmp_path / "b", 1, rate_ms=1.2))
+    assert [regression.what for regression in comparison.regressions] == ["answers/s"]
 
 
 def test_what_is_not_confirmed_any_more_is_worse(tmp_path: Path) -> None:
@@ -97,11 +97,11 @@ def test_what_is_not_confirmed_any_more_is_worse(tmp_path: Path) -> None:
 
 
 def test_what_the_two_have_not_in_common_is_told(tmp_path: Path) -> None:
-    found = compared(folder(tmp_path / "a", 1), folder(tmp_path / "b", 1, group="h", pause_ms=20))
-    assert not found.differences
-    assert any("the scenarios differ in groups" in note for note in found.notes)
-    assert "r: g is in the first alone." in found.notes
-    assert "r: h is in the second alone." in found.notes
+    comparison = compared(folder(tmp_path / "a", 1), folder(tmp_path / "b", 1, group="h", pause_ms=20))
+    assert not comparison.differences
+    assert any("the scenarios differ in groups" in note for note in comparison.notes)
+    assert "r: g is in the first alone." in comparison.notes
+    assert "r: h is in the second alone." in comparison.notes
 
 
 def test_topics_of_the_runs_own_are_no_difference(tmp_path: Path) -> None:
@@ -126,10 +126,10 @@ def test_the_command_writes_what_it_shows(tmp_path: Path, capsys: pytest.Capture
     one, other = folder(tmp_path / "a", 1), folder(tmp_path / "b", 2, 1.3)
     assert status(one, other, "--json", tmp_path / "c.json", "--markdown", tmp_path / "c.md") == 1
     shown = capsys.readouterr().out
-    told = json.loads((tmp_path / "c.json").read_text())
-    assert told["ok"] is False
-    worse = [each for each in told["differences"] if each["is_regression"]]
-    assert f"Worse in {len(worse)} of {len(told['differences'])} figures, limit 10 %." in shown
+    document = json.loads((tmp_path / "c.json").read_text())
+    assert document["ok"] is False
+    worse = [difference for difference in document["differences"] if difference["is_regression"]]
+    assert f"Worse in {len(worse)} of {len(document['differences'])} figures, limit 10 %." in shown
     assert (tmp_path / "c.md").read_text().startswith("## Worse in")
     assert status(one, one) == 0
 

@@ -45,7 +45,7 @@ def rows() -> list[dict[str, Any]]:
     """Return rows with a latency that grows with the partition; the last one has an error, and one request has no
     response."""
     draw = random.Random(7)
-    found = []
+    rows_ = []
     for number in range(40 * PARTITIONS):
         partition = number % PARTITIONS
         sent_us = draw.randint(0, 5_000)
@@ -55,8 +55,8 @@ def rows() -> list[dict[str, Any]]:
             if number < PARTITIONS:
                 own = {"answered_us": None, "error_code": None, "outcome": "no answer"}
         request = {"connection": number, "sequence": 0, "correlation_id": number, "partition": partition}
-        found.append(SENT | request | {"sent_us": sent_us, "base_offset": number} | own)
-    return found
+        rows_.append(SENT | request | {"sent_us": sent_us, "base_offset": number} | own)
+    return rows_
 
 
 @pytest.mark.spark
@@ -65,16 +65,16 @@ def test_what_is_counted_is_what_there_is(spark: SparkSession) -> None:
     frame = spark.createDataFrame(pa.Table.from_pylist(given, schema=RESULT_SCHEMA))
     judged = judge(spark, frame, expected_rows=len(given))
     counted = count_rows(spark, judged)
-    found = distributions_of(spark, counted)
+    distributions = distributions_of(spark, counted)
 
-    answers = {kind.answer for kind in found.by_kind(FROM_SENT)}
+    answers = {kind.answer for kind in distributions.by_kind(FROM_SENT)}
     assert answers == {"NONE", "UNKNOWN_TOPIC_OR_PARTITION"}
-    assert found.by_kind(LATENESS) == {}
-    assert found.by_group(SEND_DELAY)["r", "g"].rows == len(given)
-    assert found.last_us == {"r": max(row["answered_us"] or 0 for row in given)}
+    assert distributions.by_kind(LATENESS) == {}
+    assert distributions.by_group(SEND_DELAY)["r", "g"].rows == len(given)
+    assert distributions.last_us == {"r": max(row["answered_us"] or 0 for row in given)}
     for measure, start in ((FROM_SENT, "sent_us"), (FROM_INTENDED, "intended_us")):
         values = sorted(row["answered_us"] - row[start] for row in given if row["error_code"] == 0)
-        of = found.by_kind(measure)[AnswerKind("r", "g", "NONE")]
+        of = distributions.by_kind(measure)[AnswerKind("r", "g", "NONE")]
         assert of.rows == len(values)
         assert of.at(1.0) == values[-1]
         for share in (0.01, 0.25, 0.5, 0.99):

@@ -39,8 +39,8 @@ WAY = Ways("r", True, "a journal", 1, None, (699_500, 700_500))
 
 
 def test_the_steps_of_both_ends_stand_in_one_order() -> None:
-    found = list(steps_of(ROW, EVENTS, WAY))
-    assert [(step.at_us, step.where, step.kind) for step in found] == [
+    steps = list(steps_of(ROW, EVENTS, WAY))
+    assert [(step.at_us, step.where, step.kind) for step in steps] == [
         (0, CLIENT, "intended"),
         (2_000, CLIENT, "sent"),
         (2_000, BROKER, "received"),
@@ -51,7 +51,7 @@ def test_the_steps_of_both_ends_stand_in_one_order() -> None:
         (54_000, BROKER, "answer"),
         (54_500, CLIENT, "answered"),
     ]
-    assert found[-1].text == "answered NONE at offset 4"
+    assert steps[-1].text == "answered NONE at offset 4"
 
 
 @pytest.mark.parametrize("way", [WAY, None, replace(WAY, clock_us=None), replace(WAY, clock_us=(9_000_000, 1))])
@@ -65,9 +65,9 @@ def test_nothing_is_received_before_it_is_sent_nor_seen_before_it_is_answered(wa
 
 def test_a_deadline_that_is_far_away_is_told_and_not_shown() -> None:
     parked = EVENTS[2] | {"deadline_mono_ms": 30_705}
-    found = list(steps_of(ROW, [EVENTS[0], parked, EVENTS[3]], WAY))
-    assert "deadline" not in {step.kind for step in found}
-    assert "parked, for 30,000 ms at most" in {step.text for step in found}
+    steps = list(steps_of(ROW, [EVENTS[0], parked, EVENTS[3]], WAY))
+    assert "deadline" not in {step.kind for step in steps}
+    assert "parked, for 30,000 ms at most" in {step.text for step in steps}
 
 
 def test_what_was_never_sent_has_one_step() -> None:
@@ -125,11 +125,11 @@ def test_the_journal_is_asked_for_the_example_of_each_problem(spark: SparkSessio
     journal = journal_frame(spark, journal_rows)
     judged, _ = judge_by_journal(spark, judge(spark, requests, expected_rows=1), journal, no_log(spark).parts, ["r"])
     reasons = reasons_of(spark, mismatches(spark, judged, None, None))
-    (found,) = examples_of(spark, judged, Verdict((), 500, ways=(WAY,), reasons=reasons), journal)
+    (example,) = examples_of(spark, judged, Verdict((), 500, ways=(WAY,), reasons=reasons), journal)
 
-    assert found.reason.problem == "acknowledged before its watermark"
-    assert [who for who, _ in found.says] == ["client", "journal"]
-    assert found.details == "acks=all, timeout 50 ms, correlation id 9"
-    told = [(step.at_us, step.text) for step in found.steps if step.where == BROKER]
-    assert (4_000, "appended to t-0 at offset 4") in told
-    assert told[-1] == (39_000, "the high watermark is beyond it, 6")
+    assert example.reason.problem == "acknowledged before its watermark"
+    assert [who for who, _ in example.says] == ["client", "journal"]
+    assert example.details == "acks=all, timeout 50 ms, correlation id 9"
+    texts = [(step.at_us, step.text) for step in example.steps if step.where == BROKER]
+    assert (4_000, "appended to t-0 at offset 4") in texts
+    assert texts[-1] == (39_000, "the high watermark is beyond it, 6")

@@ -52,9 +52,9 @@ def test_what_is_confirmed_is_all_green() -> None:
     assert '- r: not judged, since there is no journal: "never appended", "handled twice"' in as_markdown(OK)
     assert 'not judged, since there is no journal: "never appended"' in as_junit(OK, RUNS)
     assert "What is wrong" not in as_markdown(OK)
-    found = cases(OK)
-    assert len(found) == 2
-    assert not any(case.findall("failure") for case in found.values())
+    cases_of = cases(OK)
+    assert len(cases_of) == 2
+    assert not any(case.findall("failure") for case in cases_of.values())
 
 
 def test_what_is_wrong_is_said_in_words() -> None:
@@ -79,13 +79,13 @@ def test_a_cell_of_the_table_stays_one_cell() -> None:
 
 
 def test_each_group_that_is_not_confirmed_fails_with_its_reasons_and_no_other_one() -> None:
-    found = cases(BAD)
-    assert len(found) == 3
-    assert not found["waiting: REQUEST_TIMED_OUT"].findall("failure")
-    [lying] = found["<b>|x: REQUEST_TIMED_OUT"].findall("failure")
+    cases_of = cases(BAD)
+    assert len(cases_of) == 3
+    assert not cases_of["waiting: REQUEST_TIMED_OUT"].findall("failure")
+    [lying] = cases_of["<b>|x: REQUEST_TIMED_OUT"].findall("failure")
     assert "lost: 3" in lying.attrib["message"]
     assert "log: not there" in (lying.text or "")
-    [beside] = found["nothing but the requests explains log and journal"].findall("failure")
+    [beside] = cases_of["nothing but the requests explains log and journal"].findall("failure")
     assert "sent by nobody: 2" in beside.attrib["message"]
 
 
@@ -96,8 +96,8 @@ def test_what_was_never_sent_is_a_failure() -> None:
 
 
 def test_what_is_in_the_journal_alone_is_a_failure_without_an_example_too() -> None:
-    found = cases(replace(OK, beside=1))
-    assert found["nothing but the requests explains log and journal"].findall("failure")
+    cases_of = cases(replace(OK, beside=1))
+    assert cases_of["nothing but the requests explains log and journal"].findall("failure")
 
 
 def test_what_xml_cannot_hold_does_not_break_it() -> None:

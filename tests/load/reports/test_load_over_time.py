@@ -71,28 +71,28 @@ def test_what_the_journal_tells(spark: SparkSession) -> None:
         event("leader_changed", 60_020, topic="t", partition=0, high_watermark=-1, log_end_offset=-1),
     ]
     many = [appended(110, place, 0, last_offset=place) | {"run": MANY} for place in range(MOST_PARTITIONS + 4)]
-    rows = [each | {"seq": number} for number, each in enumerate([*events, *many])]
+    rows = [recorded | {"seq": number} for number, recorded in enumerate([*events, *many])]
     journal = journal_frame(spark, rows)
     runs = (RUN, MANY)
     ways = [replace(WAY, run=run) for run in runs]
     by_run = tell_journal(spark, journal, ways, {run: ["t"] for run in runs}, dict.fromkeys(runs, LAST_US))
-    found, end = by_run[RUN], last_step(LAST_US)
+    over_time, end = by_run[RUN], last_step(LAST_US)
 
-    assert found.why_not is None
+    assert over_time.why_not is None
     assert end == LAST_US // 100_000 + AFTER
-    assert found.parked == {0: 2, 3: 1, 9: 0}
-    assert found.partition_count == 2
-    assert found.partitions["t-0"].appended == {1: 2, end: 2}
-    assert found.partitions["t-0"].behind == {1: 1, end: 0}
-    assert found.partitions["t-1"].appended == {1: 3, 3: 3, end: 1}
-    assert found.partitions["t-1"].behind == {1: 3, 3: 2, end: 0}
-    assert found.all.appended == {1: 5, 3: 5, end: 3}
-    assert found.all.behind == {1: 4, 3: 3, end: 0}
+    assert over_time.parked == {0: 2, 3: 1, 9: 0}
+    assert over_time.partition_count == 2
+    assert over_time.partitions["t-0"].appended == {1: 2, end: 2}
+    assert over_time.partitions["t-0"].behind == {1: 1, end: 0}
+    assert over_time.partitions["t-1"].appended == {1: 3, 3: 3, end: 1}
+    assert over_time.partitions["t-1"].behind == {1: 3, 3: 2, end: 0}
+    assert over_time.all.appended == {1: 5, 3: 5, end: 3}
+    assert over_time.all.behind == {1: 4, 3: 3, end: 0}
 
-    found = by_run[MANY]
-    assert found.partition_count == MOST_PARTITIONS + 4
-    assert sorted(found.partitions) == sorted(f"t-{place}" for place in range(4, MOST_PARTITIONS + 4))
-    assert found.all.behind == {1: sum(range(1, MOST_PARTITIONS + 5))}
+    over_time = by_run[MANY]
+    assert over_time.partition_count == MOST_PARTITIONS + 4
+    assert sorted(over_time.partitions) == sorted(f"t-{place}" for place in range(4, MOST_PARTITIONS + 4))
+    assert over_time.all.behind == {1: sum(range(1, MOST_PARTITIONS + 5))}
 
 
 @pytest.mark.spark
@@ -104,14 +104,14 @@ def test_a_broker_s_own_journal_tells_of_those_that_were_parked(spark: SparkSess
     kafka.advance(1_000)
 
     rows = Rows(RUN)
-    for seq, told in enumerate(kafka.journal.events()):
-        if (event := read_event(to_json(told).encode())) is not None:
+    for seq, event_ in enumerate(kafka.journal.events()):
+        if (event := read_event(to_json(event_).encode())) is not None:
             rows.add(seq, event, None)
     journal = spark.createDataFrame(pa.concat_tables(rows.tables()))
     way = replace(WAY, clock_us=(start_ms * 1000, start_ms * 1000))
-    found = tell_journal(spark, journal, [way], {RUN: ["t"]}, {RUN: LAST_US})[RUN]
+    over_time = tell_journal(spark, journal, [way], {RUN: ["t"]}, {RUN: LAST_US})[RUN]
 
-    assert found.parked == {0: 2, 3: 1, 7: 0}
+    assert over_time.parked == {0: 2, 3: 1, 7: 0}
 
 
 @pytest.mark.parametrize(
@@ -123,8 +123,8 @@ def test_a_broker_s_own_journal_tells_of_those_that_were_parked(spark: SparkSess
     ],
 )
 def test_without_a_journal_that_can_be_placed_it_is_said_why(way: Ways, sentence: str) -> None:
-    found = tell_journal(None, None, [way], {RUN: ["t"]}, {RUN: LAST_US})  # type: ignore[arg-type]  # Spark is not asked
-    assert (found[RUN].why_not or "").startswith(sentence)
+    over_time = tell_journal(None, None, [way], {RUN: ["t"]}, {RUN: LAST_US})  # type: ignore[arg-type]  # Spark is not asked
+    assert (over_time[RUN].why_not or "").startswith(sentence)
 
 
 @pytest.mark.spark
@@ -150,10 +150,10 @@ def test_requests_stand_at_each_of_their_moments(spark: SparkSession) -> None:
     given = [row | {"connection": at, "sequence": 0} for at, row in enumerate(rows)]
     frame = spark.createDataFrame(pa.Table.from_pylist(given, schema=RESULT_SCHEMA))
     judged = judge(spark, frame, expected_rows=len(given))
-    (found,) = count_requests(spark, judged, {RUN: LAST_US}).values()
-    assert found.step_ms == 100
-    assert (found.asked, found.sent, found.answered) == ({0: 4}, {2: 3}, {79: 1})
-    assert found.answers == {"NONE": {79: 1}, "silent": {2: 1}, "expired": {79: 1}}
+    (counts,) = count_requests(spark, judged, {RUN: LAST_US}).values()
+    assert counts.step_ms == 100
+    assert (counts.asked, counts.sent, counts.answered) == ({0: 4}, {2: 3}, {79: 1})
+    assert counts.answers == {"NONE": {79: 1}, "silent": {2: 1}, "expired": {79: 1}}
 
 
 def test_a_run_has_so_many_steps_however_long_it_is() -> None:

@@ -219,8 +219,8 @@ def test_a_column_that_is_not_known_is_named(bench: Bench, parquet: str) -> None
 def test_a_run_json_of_another_release_is_named(bench: Bench) -> None:
     """test_load_run_file.py has the values that a field of run.json may have."""
     copy = bench.fresh()
-    told = json.loads((copy / RUN_FILE).read_text())
-    (copy / RUN_FILE).write_text(json.dumps([told[0] | {"seed": "one"}]))
+    runs = json.loads((copy / RUN_FILE).read_text())
+    (copy / RUN_FILE).write_text(json.dumps([runs[0] | {"seed": "one"}]))
     resealed(copy)
     said = bench.check_refused(RUN_FILE, "seed")
     assert "run.json is not as this release writes it (Expected `int`, got `str` - at `$[0].seed`)" in said

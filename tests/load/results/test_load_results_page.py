@@ -26,7 +26,9 @@ def test_the_page_is_current() -> None:
 def test_each_column_is_there_once_and_has_a_meaning_of_one_phrase(name: str) -> None:
     assert ROWS[name]
     for columns in (COLUMNS[name], *(column.fields for column in COLUMNS[name])):
-        assert [each for each, times in Counter(column.name for column in columns).items() if times > 1] == []
+        assert [
+            column_name for column_name, times in Counter(column.name for column in columns).items() if times > 1
+        ] == []
         for column in columns:
             assert re.fullmatch(r"\S.*[^\s.]", column.meaning), column
 
@@ -35,11 +37,11 @@ def answered(question: str, tool: str) -> list[list[Any]]:
     """Run the example in a working directory that has a folder `out`, and return its rows in an order of their own."""
     names: dict[str, Any] = {}
     exec(compile(EXAMPLES[question][tool], f"{tool}: {question}", "exec"), names)
-    found = names["found"]
+    table = names["found"]
     if tool == "PySpark":
-        rows = found.collect()
+        rows = table.collect()
     else:
-        rows = found.fetchall() if tool == "DuckDB" else found.itertuples(index=False)
+        rows = table.fetchall() if tool == "DuckDB" else table.itertuples(index=False)
     # A count, a quantile or an offset may be of another type here and there.
     plain = [[value if isinstance(value, str) else round(float(value), 6) for value in row] for row in rows]
     assert plain, question

@@ -40,10 +40,10 @@ def places(value: Any, path: Path_ = ()) -> Iterator[Path_]:
         yield from places(below, (*path, key))
 
 
-def at(told: Any, path: Path_) -> Any:
+def at(value: Any, path: Path_) -> Any:
     for key in path:
-        told = told[key]
-    return told
+        value = value[key]
+    return value
 
 
 def with_value(told: Any, path: Path_, value: Any) -> Any:

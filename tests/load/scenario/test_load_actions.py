@@ -89,8 +89,8 @@ def test_all_are_done_in_their_order_and_taken_back_in_the_end() -> None:
     with actor.acting(now):
         assert control.done.wait(LIMIT_S)
     assert control.asked == [*CALLS, ControlCall("DELETE", "/v1/faults/7"), ControlCall("POST", "/v1/brokers/3/start")]
-    assert [each.what for each in actor.done][:2] == ["stop broker 3", "followers topic: orders, behaviour: frozen"]
-    assert all(each.at_ms <= each.begun_ms <= each.ended_ms for each in actor.done)
+    assert [action.what for action in actor.done][:2] == ["stop broker 3", "followers topic: orders, behaviour: frozen"]
+    assert all(action.at_ms <= action.begun_ms <= action.ended_ms for action in actor.done)
 
 
 @pytest.mark.parametrize(
@@ -108,8 +108,8 @@ def test_a_broker_is_left_as_it_was(verbs: list[str], back: list[str]) -> None:
     actions = [{"at_ms": 0, verb: 2} for verb in verbs]
     with ScenarioActor(control, LoadScenario("s", SCENARIO.groups, actions=(*actions, ACTIONS[-1]))).acting(now):
         assert control.done.wait(LIMIT_S)
-    asked = [call.path.rpartition("/")[2] for call in control.asked if "/brokers/" in call.path]
-    assert asked == verbs + back
+    calls = [call.path.rpartition("/")[2] for call in control.asked if "/brokers/" in call.path]
+    assert calls == verbs + back
 
 
 def test_a_broker_that_did_not_run_before_is_not_started() -> None:
@@ -136,7 +136,7 @@ def test_each_is_done_at_its_time_and_not_before() -> None:
         assert control.done.wait(LIMIT_S)
         assert [call.path for call in control.asked][:1] == ["/v1/faults"]  # the earlier one, though it stands behind
         wait_until(lambda: len(actor.done) >= 2, "the later one")
-    assert [each.at_ms for each in actor.done] == [0, 30]
+    assert [action.at_ms for action in actor.done] == [0, 30]
     assert actor.done[1].begun_ms >= 30
 
 
@@ -146,15 +146,15 @@ def test_a_load_that_ends_sooner_does_not_wait_for_actions_and_says_so(capsys: p
     for start_ns in (now, lambda timeout_s: None):  # it began, or never did
         with ScenarioActor(control, late).acting(start_ns):
             pass
-        told = capsys.readouterr().err
-        assert told == "fakebroker-load: not done, since the load had ended by 600,000 ms: stop broker 3\n"
+        output = capsys.readouterr().err
+        assert output == "fakebroker-load: not done, since the load had ended by 600,000 ms: stop broker 3\n"
     assert control.asked == []
 
 
 def test_a_control_that_refuses_ends_the_run_with_a_sentence() -> None:
     control = Control("/v1/followers")
-    told = pytest.raises(ControlCallError, match=r"it fails. It was to be done at 0 ms: followers topic: orders")
-    with told, ScenarioActor(control, SCENARIO).acting(now):
+    raises = pytest.raises(ControlCallError, match=r"it fails. It was to be done at 0 ms: followers topic: orders")
+    with raises, ScenarioActor(control, SCENARIO).acting(now):
         assert control.done.wait(LIMIT_S)
     assert control.asked == [*CALLS[:2], ControlCall("POST", "/v1/brokers/3/start")]
 
@@ -203,9 +203,9 @@ REFUSED = {
 
 @pytest.mark.parametrize(("text", "sentence"), REFUSED.items(), ids=range(len(REFUSED)))
 def test_a_slip_is_told_with_its_line(text: str, sentence: str) -> None:
-    with pytest.raises(LoadScenarioError) as told:
+    with pytest.raises(LoadScenarioError) as caught:
         parse_text(f"{GROUPS}{text}\n", "f")
-    assert str(told.value) == sentence
+    assert str(caught.value) == sentence
 
 
 def test_a_group_is_due_at_a_time_or_waits_and_not_both() -> None:
@@ -217,7 +217,7 @@ def test_a_group_is_due_at_a_time_or_waits_and_not_both() -> None:
 
 def test_the_schema_knows_them() -> None:
     properties = json_schema()["properties"]
-    assert {each["required"][1] for each in properties["actions"]["items"]["oneOf"]} == set(VERBS)
+    assert {action["required"][1] for action in properties["actions"]["items"]["oneOf"]} == set(VERBS)
     assert {"start_ms", "due_ms"} <= set(properties["groups"]["items"]["properties"])
 
 
@@ -245,4 +245,4 @@ def test_the_control_itself_does_them_all_and_is_left_as_it_was() -> None:
 
 
 def states(ask: Ask) -> list[str]:
-    return [each["state"] for each in ask("GET", "/v1/brokers", None)["brokers"]]
+    return [broker["state"] for broker in ask("GET", "/v1/brokers", None)["brokers"]]

@@ -97,5 +97,5 @@ def test_the_bundled_scenario_has_all_of_it() -> None:
     assert any(group.headers for group in groups)
     assert {group.transaction for group in groups} == {None, "commit", "abort"}
     both = [group.expected for group in groups if group.waits]
-    assert [each.get("orders", each.get("ledger")) for each in both] == [7, 7, 7, 7]
-    assert [each.get("payments", each.get("audit")) for each in both] == [0, 0, 0, 0]
+    assert [counts.get("orders", counts.get("ledger")) for counts in both] == [7, 7, 7, 7]
+    assert [counts.get("payments", counts.get("audit")) for counts in both] == [0, 0, 0, 0]

@@ -34,7 +34,7 @@ class Standalone:
     def executors(self) -> list[int]:
         """Return the processes of executors, in the sessions of the workers that started them."""
         sessions = {worker.pid for worker in self.workers}
-        found = []
+        ids = []
         for folder in Path("/proc").glob("[0-9]*"):
             try:
                 words = (folder / "cmdline").read_bytes().split(b"\0")
@@ -42,8 +42,8 @@ class Standalone:
             except OSError:  # it has ended meanwhile
                 continue
             if session in sessions and b"org.apache.spark.executor.CoarseGrainedExecutorBackend" in words:
-                found.append(int(folder.name))
-        return found
+                ids.append(int(folder.name))
+        return ids
 
 
 def python_without(folder: Path, *names: str) -> Path:
@@ -79,9 +79,9 @@ def own_clock() -> list[str]:
 
 def documented(what: str, home: Path, given: Mapping[str, str]) -> list[str]:
     """Return the command that docs/load.md has for a master or a worker, with these values of its options."""
-    found = re.search(rf"^\$SPARK_HOME(/bin/spark-class org\.apache\.spark\.deploy\.{what}\..*)$", PAGE, re.MULTILINE)
-    assert found is not None, what
-    words = [f"{home}{found[1].split()[0]}", *found[1].split()[1:]]
+    command = re.search(rf"^\$SPARK_HOME(/bin/spark-class org\.apache\.spark\.deploy\.{what}\..*)$", PAGE, re.MULTILINE)
+    assert command is not None, what
+    words = [f"{home}{command[1].split()[0]}", *command[1].split()[1:]]
     return [given.get(before, word) for before, word in zip(["", *words], words, strict=False)]
 
 

@@ -85,8 +85,8 @@ class Run:
         limit_ms = int(LIMIT_S * 1000)
         body = {"error": "NONE", "count": count, "timeout_ms": limit_ms, "timeout_wall_ms": limit_ms}
         with httpx.Client(trust_env=False, timeout=2 * LIMIT_S) as client:
-            found = client.post(f"{self._control}/v1/journal/expect", json=body).json()
-        assert found.get("matches"), found
+            matches = client.post(f"{self._control}/v1/journal/expect", json=body).json()
+        assert matches.get("matches"), matches
 
     def answered(self) -> int:
         ends = httpx.get(f"{self._control}/v1/journal?limit=1000", trust_env=False).json()["events"]
@@ -99,8 +99,8 @@ class Run:
 
 @pytest.fixture
 def controlled() -> Iterator[Controlled]:
-    with Controlled() as found:
-        yield found
+    with Controlled() as cluster_:
+        yield cluster_
 
 
 @pytest.fixture
@@ -220,8 +220,8 @@ def test_a_broker_that_is_killed(tmp_path: Path, capfd: pytest.CaptureFixture[st
         try:
             wait_until(lambda: ready.exists() or serving.poll() is not None, "the ready file")
             assert serving.poll() is None
-            told = json.loads(ready.read_text())
-            run = Run(tmp_path, told["bootstrap_servers"], told["control_url"])
+            document = json.loads(ready.read_text())
+            run = Run(tmp_path, document["bootstrap_servers"], document["control_url"])
             assert run.broken_by(serving.kill) == 3
         finally:
             serving.kill()

@@ -23,17 +23,17 @@ def listener() -> ProgressListener:
 @pytest.mark.parametrize("behind_ns", [0, HOUR_NS, -HOUR_NS])
 def test_the_true_offset_lies_within_the_error(behind_ns: int) -> None:
     with listener() as driver:
-        found = offset_to(driver.address, clock=lambda: time.monotonic_ns() - behind_ns)
-    assert abs(found.ns - behind_ns) <= found.error_ns
-    assert 0 < found.error_ns < 1_000_000_000
+        offset = offset_to(driver.address, clock=lambda: time.monotonic_ns() - behind_ns)
+    assert abs(offset.ns - behind_ns) <= offset.error_ns
+    assert 0 < offset.error_ns < 1_000_000_000
 
 
 def test_the_quickest_ping_is_believed() -> None:
     """Every ping but one takes a minute."""
     times = iter([0, 60_000_000_000, 60_000_000_000, 60_000_001_000, 0, 60_000_000_000])
     with listener() as driver:
-        found = offset_to(driver.address, pings=3, clock=lambda: next(times))
-    assert found.error_ns == 500
+        offset = offset_to(driver.address, pings=3, clock=lambda: next(times))
+    assert offset.error_ns == 500
 
 
 def test_one_clock_of_one_machine_needs_no_offset() -> None:

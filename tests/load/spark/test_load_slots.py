@@ -31,8 +31,8 @@ class Clock:
 
 def wait(counts: list[int], wanted: int | None, wait_s: float = 8, master: str = MASTER) -> tuple[int, float]:
     """Return the slots that are found, and when, if the counts are these in order and the last one stays."""
-    clock, found = Clock(), chain(counts, repeat(counts[-1]))
-    slots = await_slots(lambda: next(found), master, wanted, wait_s, clock, clock.sleep)
+    clock, slot_counts = Clock(), chain(counts, repeat(counts[-1]))
+    slots = await_slots(lambda: next(slot_counts), master, wanted, wait_s, clock, clock.sleep)
     return slots, clock.now
 
 

@@ -52,8 +52,8 @@ with spark_session(master, settings):
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Standalone]:
-    with standalone(tmp_path_factory.mktemp("standalone")) as found:
-        yield found
+    with standalone(tmp_path_factory.mktemp("standalone")) as cluster_:
+        yield cluster_
 
 
 def drive(
@@ -187,9 +187,13 @@ with spark_session(master, settings) as spark:
 def test_a_verdict_survives_the_loss_of_all_executors(cluster: Standalone, tmp_path: Path) -> None:
     make_folder(tmp_path, 1_000)
     settings = {"spark.executor.extraJavaOptions": QUICK, "spark.executor.memory": "512m"}
-    asked = json.dumps([cluster.master, settings, str(tmp_path)])
+    arguments = json.dumps([cluster.master, settings, str(tmp_path)])
     with subprocess.Popen(
-        [sys.executable, "-c", JUDGES, asked], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=ENVIRONMENT
+        [sys.executable, "-c", JUDGES, arguments],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=ENVIRONMENT,
     ) as driver:
         assert driver.stdin is not None
         assert driver.stdout is not None

@@ -59,8 +59,8 @@ def committed_at_last(rows: list[Row]) -> dict[int, int]:
 def test_a_group_that_stays_reads_and_commits_all_once() -> None:
     with cluster() as kafka:
         rows = rows_of(kafka, SENT, READ)
-    found = Counter((row["partition"], row["read"]["offset"]) for row in told(rows, "record"))
-    assert set(found) == {(partition, offset) for partition in range(3) for offset in range(EACH)}
+    reads = Counter((row["partition"], row["read"]["offset"]) for row in told(rows, "record"))
+    assert set(reads) == {(partition, offset) for partition in range(3) for offset in range(EACH)}
     assert committed_at_last(rows) == dict.fromkeys(range(3), EACH)
     assert [row["outcome"] for row in told(rows, "done")] == ["done", "done"]
     assert len({row["read"]["member"] for row in told(rows, "owns")}) == 2
@@ -72,15 +72,15 @@ def check_a_churn() -> tuple[set[str], set[str], list[int]]:
     churn = replace(READ, connections=3, life_ms=(200, 500), vanish_every=3)
     with cluster() as kafka:
         rows = rows_of(kafka, SENT, churn)
-    found = Counter((row["partition"], row["read"]["offset"]) for row in told(rows, "record"))
-    assert set(found) == {(partition, offset) for partition in range(3) for offset in range(EACH)}
+    reads = Counter((row["partition"], row["read"]["offset"]) for row in told(rows, "record"))
+    assert set(reads) == {(partition, offset) for partition in range(3) for offset in range(EACH)}
     assert committed_at_last(rows) == dict.fromkeys(range(3), EACH)
     assert [row["outcome"] for row in told(rows, "done")] == ["done"] * 3
     owners: dict[tuple[int, int | None], set[str]] = {}
     for row in told(rows, "owns"):
         if row["partition"] is not None:
             owners.setdefault((row["read"]["generation"], row["partition"]), set()).add(row["read"]["member"])
-    assert {len(each) for each in owners.values()} == {1}
+    assert {len(owner_ids) for owner_ids in owners.values()} == {1}
     newest = {row["connection"]: 0 for row in rows}
     old = []
     for row in rows:

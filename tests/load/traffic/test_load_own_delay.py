@@ -14,13 +14,13 @@ MS = 1_000_000
 
 
 def test_what_lasts_longer_than_a_turn_is_a_standstill() -> None:
-    found = Standstills(0)
+    standstills = Standstills(0)
     for at_ms in (20, 44, 100, 120, 1_120):  # 25 ms are usual
-        found.note(at_ms * MS)
-    assert found.within(0, 2_000 * MS) == (56 + 1_000) * MS
-    assert found.within(50 * MS, 130 * MS) == (50 + 10) * MS
-    assert found.within(100 * MS, 120 * MS) == 0
-    assert found.within(121 * MS, 1_119 * MS) == 998 * MS
+        standstills.note(at_ms * MS)
+    assert standstills.within(0, 2_000 * MS) == (56 + 1_000) * MS
+    assert standstills.within(50 * MS, 130 * MS) == (50 + 10) * MS
+    assert standstills.within(100 * MS, 120 * MS) == 0
+    assert standstills.within(121 * MS, 1_119 * MS) == 998 * MS
 
 
 def test_what_waited_for_a_processor_is_counted_from_look_to_look() -> None:

@@ -86,8 +86,8 @@ def nothing(kafka: FakeCluster) -> None:
 def test_each_record_has_a_row_with_the_offset_that_its_callback_was_told(generation: str) -> None:
     sent, log, _ = played(group("NONE", generation=generation), nothing)
     assert outcomes(sent) == {"0": 40}
-    told = {(row["connection"], row["sequence"]): (row["base_offset"], row["fingerprint"]) for row in sent}
-    assert told == {(row["connection"], row["sequence"]): (row["offset"], row["fingerprint"]) for row in log}
+    acknowledged = {(row["connection"], row["sequence"]): (row["base_offset"], row["fingerprint"]) for row in sent}
+    assert acknowledged == {(row["connection"], row["sequence"]): (row["offset"], row["fingerprint"]) for row in log}
     assert all(row["intended_us"] <= row["sent_us"] <= row["answered_us"] for row in sent)
     assert all(row["client"] == "producer" for row in sent)
 
@@ -109,11 +109,11 @@ def judged(spark: SparkSession, *runs: Played) -> list[Counter[str | None]]:
         rows = [row | {"run": str(number)} for number, run in enumerate(runs) for row in run[kind]]
         return spark.createDataFrame(pa.Table.from_pylist(rows, schema=schema))
 
-    found: list[Counter[str | None]] = [Counter() for _ in runs]
+    problems_: list[Counter[str | None]] = [Counter() for _ in runs]
     log = LogTables(frame(1, LOG_SCHEMA), frame(2, PART_SCHEMA))
     for row in judge(spark, frame(0, RESULT_SCHEMA), 10_000, log).collect():
-        found[int(row["run"])][row["problem"]] += 1
-    return found
+        problems_[int(row["run"])][row["problem"]] += 1
+    return problems_
 
 
 @pytest.mark.spark
@@ -126,8 +126,8 @@ def test_an_idempotent_producer_writes_once_when_responses_are_lost(spark: Spark
 def test_a_broker_that_forgets_sequences_is_found(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ProducerStateManager, "find_duplicate_batch", lambda *_: None)
     monkeypatch.setattr(producer_state, "_check_sequence", lambda *_: None)
-    (found,) = judged(spark, played(group("NONE", **ONE_A_REQUEST), some_lost_answers))
-    assert found["duplicated"] > 0, found
+    (problems_,) = judged(spark, played(group("NONE", **ONE_A_REQUEST), some_lost_answers))
+    assert problems_["duplicated"] > 0, problems_
 
 
 @pytest.mark.spark
@@ -145,9 +145,9 @@ def test_what_expires_in_the_producer_is_not_in_the_log(
     plan = group("expired", 1, 30, generation, **settings, **one)
     sent, log, parts = played(plan, silence)
     assert log == []
-    found = outcomes(sent)
-    assert found["expired"] >= 20
-    assert set(found) <= {"expired", "expired in flight", "closed", "7"}
+    counts = outcomes(sent)
+    assert counts["expired"] >= 20
+    assert set(counts) <= {"expired", "expired in flight", "closed", "7"}
     early = [row for row in sent if row["outcome"] == "expired" and row["answered_us"] < row["due_low_us"]]
     assert early == []
     # A record that was given up and yet is there is told; so is one that is given up too soon.
@@ -171,6 +171,6 @@ def test_what_expires_in_the_producer_is_not_in_the_log(
     ],
 )
 def test_a_slip_is_told_with_its_line(rest: str, sentence: str) -> None:
-    with pytest.raises(LoadScenarioError, match="f:3: The group 'g' ") as told:
+    with pytest.raises(LoadScenarioError, match="f:3: The group 'g' ") as caught:
         parse_text(HEADER + rest, "f")
-    assert sentence in str(told.value)
+    assert sentence in str(caught.value)

@@ -61,16 +61,16 @@ def sent_and_read() -> Iterator[tuple[list[Row], list[Row]]]:
 
 
 def test_each_partition_of_a_request_is_answered_for_itself(sent_and_read: tuple[list[Row], list[Row]]) -> None:
-    told = Counter((row["group"], row["topic"], row["error_code"], row["outcome"]) for row in sent_and_read[0])
-    each = WIDE.records // 2
+    counts = Counter((row["group"], row["topic"], row["error_code"], row["outcome"]) for row in sent_and_read[0])
+    half = WIDE.records // 2
     expected: dict[tuple[str, str, int | None, str], int] = {
-        **{(name, topic, error, "answered"): each for name in CODECS for topic, error in (("t", 7), ("u", 0))},
-        **{("idempotent", topic, error, "answered"): each for topic, error in (("t", 7), ("u", 0))},
-        **{(end, topic, error, "answered"): each for end in ENDS for topic, error in (("v", 7), ("w", 0))},
-        **{("acks=1", topic, 0, "answered"): each for topic in "tu"},
-        **{("acks=0", topic, None, "silent"): each for topic in "tu"},
+        **{(name, topic, error, "answered"): half for name in CODECS for topic, error in (("t", 7), ("u", 0))},
+        **{("idempotent", topic, error, "answered"): half for topic, error in (("t", 7), ("u", 0))},
+        **{(end, topic, error, "answered"): half for end in ENDS for topic, error in (("v", 7), ("w", 0))},
+        **{("acks=1", topic, 0, "answered"): half for topic in "tu"},
+        **{("acks=0", topic, None, "silent"): half for topic in "tu"},
     }
-    assert told == expected
+    assert counts == expected
 
 
 def test_each_record_stands_where_its_answer_says_as_it_was_sent(sent_and_read: tuple[list[Row], list[Row]]) -> None:
@@ -78,12 +78,12 @@ def test_each_record_stands_where_its_answer_says_as_it_was_sent(sent_and_read: 
     stored = {(row["connection"], row["sequence"]): row for row in log}
     assert len(stored) == len(log) == len(sent)
     for row in sent:
-        found = stored[row["connection"], row["sequence"]]
+        record = stored[row["connection"], row["sequence"]]
         for name in ("topic", "partition", "value_crc", "fingerprint", "timestamp_ms", "compression"):
-            assert found[name] == row[name], (name, row)
-        assert row["base_offset"] in (found["offset"], None if row["group"] == "acks=0" else found["offset"])
-        assert found["producer_id"] == (-1 if row["producer_id"] is None else row["producer_id"])
-        assert found["problem"] is None
+            assert record[name] == row[name], (name, row)
+        assert row["base_offset"] in (record["offset"], None if row["group"] == "acks=0" else record["offset"])
+        assert record["producer_id"] == (-1 if row["producer_id"] is None else row["producer_id"])
+        assert record["problem"] is None
 
 
 def test_idempotent_connections_have_producers_of_their_own(sent_and_read: tuple[list[Row], list[Row]]) -> None:
@@ -125,9 +125,9 @@ def test_a_transaction_waits_for_its_coordinator() -> None:
             kafka.faults.add(when={"api": api}, do="COORDINATOR_LOAD_IN_PROGRESS", times="once")
         plan = plan_connections(scenario, {("t", 0): (broker.host, broker.port)}, 1)
         (row,) = [row for batch in run(iter(plan.to_batches())) for row in batch.to_pylist()]
-        asked = [len(kafka.journal.requests(api=api)) for api in ("InitProducerId", "AddPartitionsToTxn", "EndTxn")]
+        counts = [len(kafka.journal.requests(api=api)) for api in ("InitProducerId", "AddPartitionsToTxn", "EndTxn")]
     assert (row["outcome"], row["error_code"]) == ("answered", 0)
-    assert asked == [2, 2, 2]
+    assert counts == [2, 2, 2]
 
 
 def test_the_rows_of_a_request_are_numbered_and_have_its_times(sent_and_read: tuple[list[Row], list[Row]]) -> None:

@@ -60,13 +60,13 @@ def test_each_reader_is_given_all_of_its_partition_once_in_order(isolation: str)
     with cluster("orders") as kafka:
         rows_of(kafka, SENT, run_id="before")  # not to be read: the readers begin where the log ended
         rows = rows_of(kafka, SENT, replace(READ, isolation=isolation))
-    told = {(row["connection"], row["sequence"]): row for row in rows if row["read"] is None}
-    found = records(rows)
-    assert [(row["connection"], row["read"]["offset"]) for row in sorted(found, key=lambda row: row["connection"])] == [
-        (reader, offset) for reader in (2, 3) for offset in range(EACH, 2 * EACH)
-    ]
-    for row in found:
-        sent = told[row["read"]["of_connection"], row["read"]["of_sequence"]]
+    sent_rows = {(row["connection"], row["sequence"]): row for row in rows if row["read"] is None}
+    records_ = records(rows)
+    assert [
+        (row["connection"], row["read"]["offset"]) for row in sorted(records_, key=lambda row: row["connection"])
+    ] == [(reader, offset) for reader in (2, 3) for offset in range(EACH, 2 * EACH)]
+    for row in records_:
+        sent = sent_rows[row["read"]["of_connection"], row["read"]["of_sequence"]]
         assert (row["partition"], row["read"]["offset"]) == (sent["partition"], sent["base_offset"])
         assert row["fingerprint"] == sent["fingerprint"]
         assert row["read"]["high_watermark"] > row["read"]["offset"]
@@ -77,10 +77,10 @@ def test_each_reader_is_given_all_of_its_partition_once_in_order(isolation: str)
 def test_a_slow_reader_takes_its_time() -> None:
     with cluster("orders") as kafka:
         rows = rows_of(kafka, SENT, replace(READ, records_per_s=60, fetch_bytes=1))
-    found = records(rows)
-    assert len(found) == 2 * EACH
-    assert len({(row["connection"], row["correlation_id"]) for row in found}) == len(found)  # a batch at a time
-    assert max(row["answered_us"] for row in found) >= (EACH - 1) / 60 * 1e6
+    records_ = records(rows)
+    assert len(records_) == 2 * EACH
+    assert len({(row["connection"], row["correlation_id"]) for row in records_}) == len(records_)  # a batch at a time
+    assert max(row["answered_us"] for row in records_) >= (EACH - 1) / 60 * 1e6
     # Senders keep their own pace: the next response comes sooner than the reader reads.
     sent = sorted(row["answered_us"] for row in rows if row["read"] is None and row["connection"] == 0)
     assert min(later - earlier for earlier, later in pairwise(sent)) < 1 / 60 * 1e6
@@ -149,9 +149,9 @@ def test_a_reader_of_transactions_is_shown_what_was_committed() -> None:
     with cluster("orders", "seen") as kafka:
         rows = rows_of(kafka, SENT, transform, replace(READ, topic="seen", isolation="read_committed"))
     made = {(row["connection"], row["sequence"]): row for row in rows if row["group"] == "transform"}
-    found = records(rows)
-    assert len(found) == len(made) == 2 * EACH
-    assert {(row["read"]["of_connection"], row["read"]["of_sequence"]): row["read"]["offset"] for row in found} == {
+    records_ = records(rows)
+    assert len(records_) == len(made) == 2 * EACH
+    assert {(row["read"]["of_connection"], row["read"]["of_sequence"]): row["read"]["offset"] for row in records_} == {
         who: row["base_offset"] for who, row in made.items()
     }
 
@@ -194,9 +194,9 @@ HEADER = "name: s\ngroups:\n  - {name: sent, topic: t, acks: -1, expect: NONE}\n
     ],
 )
 def test_a_slip_is_told_with_its_line(rest: str, sentence: str) -> None:
-    with pytest.raises(LoadScenarioError, match="f:4: The group 'g' ") as told:
+    with pytest.raises(LoadScenarioError, match="f:4: The group 'g' ") as caught:
         parse_text(HEADER + rest, "f")
-    assert sentence in str(told.value)
+    assert sentence in str(caught.value)
 
 
 def test_a_read_committed_reader_reads_transactions() -> None:

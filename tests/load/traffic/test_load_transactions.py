@@ -120,6 +120,6 @@ HEADER = "name: s\ngroups:\n  - {name: g, topic: t, acks: -1, expect: NONE, "
     ],
 )
 def test_a_slip_is_told_with_its_line(rest: str, sentence: str) -> None:
-    with pytest.raises(LoadScenarioError, match="f:3: The group 'g' ") as told:
+    with pytest.raises(LoadScenarioError, match="f:3: The group 'g' ") as caught:
         parse_text(HEADER + rest, "f")
-    assert sentence in str(told.value)
+    assert sentence in str(caught.value)

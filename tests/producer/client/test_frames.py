@@ -62,8 +62,8 @@ def body() -> ProduceBody:
 @pytest.mark.parametrize("version", versions_of(PRODUCE))
 def test_produce(version: int) -> None:
     made = body()
-    asked = request(PRODUCE, version, made)
-    message = read(encode(asked, "me", NEWEST))
+    sent = request(PRODUCE, version, made)
+    message = read(encode(sent, "me", NEWEST))
     (topic,) = message.topic_data
     assert topic.topic_id == UUID(TOPIC_ID) if version >= 13 else topic.name == "t"
     (partition,) = topic.partition_data
@@ -88,22 +88,22 @@ def test_partitions_stand_as_they_were_drained_since_2_8(generation: str, order:
         batch = ProducerBatch(TopicPartition(topic, partition), RecordBatchBuilder(1_000), 0)
         batch.try_append(1_000, None, b"value", (), None, 0)
         batches.append(batch)
-    asked = request(PRODUCE, 8, ProduceBody(ClientProduceRequest(1, -1, 77, batches), {}))
-    message = read(encode(asked, "me", Generation(generation)))
+    sent = request(PRODUCE, 8, ProduceBody(ClientProduceRequest(1, -1, 77, batches), {}))
+    message = read(encode(sent, "me", Generation(generation)))
     assert [(topic.name, one.index) for topic in message.topic_data for one in topic.partition_data] == order
 
 
 @pytest.mark.parametrize("version", versions_of(PRODUCE))
 def test_what_is_said_of_a_batch(version: int) -> None:
-    told: dict[str, Any] = {
+    partition: dict[str, Any] = {
         "index": 3,
         "error_code": ErrorCode.not_leader_or_follower,
         "base_offset": 9,
         "log_append_time": None,
     }
-    told |= {"log_start_offset": 0, "record_errors": [{"batch_index": 2, "batch_index_error_message": None}]}
-    told |= {"error_message": None, "current_leader": {"leader_id": 2, "leader_epoch": 6}}
-    topic = {"name": "t", "topic_id": UUID(TOPIC_ID), "partition_responses": [told]}
+    partition |= {"log_start_offset": 0, "record_errors": [{"batch_index": 2, "batch_index_error_message": None}]}
+    partition |= {"error_message": None, "current_leader": {"leader_id": 2, "leader_epoch": 6}}
+    topic = {"name": "t", "topic_id": UUID(TOPIC_ID), "partition_responses": [partition]}
     values = {
         "responses": [topic],
         "throttle_time": timedelta(milliseconds=40),
@@ -122,8 +122,8 @@ def test_what_is_said_of_a_batch(version: int) -> None:
 
 @pytest.mark.parametrize("version", [version for version in versions_of(METADATA) if version > 0])
 def test_metadata(version: int) -> None:
-    asked = request(METADATA, version, MetadataRequest(["t", "other"]))
-    message = read(encode(asked, "me", NEWEST))
+    sent = request(METADATA, version, MetadataRequest(["t", "other"]))
+    message = read(encode(sent, "me", NEWEST))
     assert [topic.name for topic in message.topics] == ["t", "other"]
     assert getattr(message, "allow_auto_topic_creation", True)
     partition: dict[str, Any] = {"error_code": ErrorCode.none, "partition_index": 3, "leader_id": 2, "leader_epoch": 6}
@@ -139,35 +139,35 @@ def test_metadata(version: int) -> None:
         "cluster_authorized_operations": 0,
         "error_code": ErrorCode.none,
     }
-    response, throttle_ms = answer(asked, values)
+    response, throttle_ms = answer(sent, values)
     assert isinstance(response, MetadataResponse)
     assert throttle_ms == (40 if version >= 3 else 0)
     assert response.brokers == [Node(2, "there", 1)]
     assert response.cluster_id == ("c" if version >= 2 else None)
-    (told,) = response.topics
-    assert (told.name, told.topic_id) == ("t", TOPIC_ID if version >= 10 else "")
-    assert told.partitions == [PartitionMetadata(3, 2, 6 if version >= 7 else -1)]
+    (topic_metadata,) = response.topics
+    assert (topic_metadata.name, topic_metadata.topic_id) == ("t", TOPIC_ID if version >= 10 else "")
+    assert topic_metadata.partitions == [PartitionMetadata(3, 2, 6 if version >= 7 else -1)]
     assert response.has_reliable_leader_epochs == (version >= 9)
 
 
 @pytest.mark.parametrize("version", versions_of(API_VERSIONS))
 def test_what_a_broker_serves(version: int) -> None:
-    asked = request(API_VERSIONS, version, ExpectedBroker("c", 1))
-    message = read(encode(asked, "me", NEWEST))
+    sent = request(API_VERSIONS, version, ExpectedBroker("c", 1))
+    message = read(encode(sent, "me", NEWEST))
     assert getattr(message, "client_software_version", "4.4.0") == "4.4.0"
     assert (getattr(message, "cluster_id", "c"), getattr(message, "node_id", 1)) == ("c", 1)
     served = [{"api_key": 0, "min_version": 3, "max_version": 9}]
-    response, _ = answer(asked, {"error_code": ErrorCode.none, "api_keys": served, "throttle_time": timedelta()})
+    response, _ = answer(sent, {"error_code": ErrorCode.none, "api_keys": served, "throttle_time": timedelta()})
     assert isinstance(response, BrokerApiVersions)
     assert response.versions == [ApiVersion(0, 3, 9)]
     assert (response.max_version_of(0), response.max_version_of(3)) == (9, 0)
-    old, _ = answer(asked, {"error_code": ErrorCode.unsupported_version, "api_keys": served}, version=0)
+    old, _ = answer(sent, {"error_code": ErrorCode.unsupported_version, "api_keys": served}, version=0)
     assert isinstance(old, BrokerApiVersions)
     assert (old.error, old.versions) == (ErrorCode.unsupported_version, [ApiVersion(0, 3, 9)])
 
 
 def test_the_answer_to_another_request_is_none() -> None:
-    asked = request(API_VERSIONS, 0, None)
+    sent = request(API_VERSIONS, 0, None)
     frame = bytes(encode_response(build(response_type(18, 0), {"error_code": ErrorCode.none, "api_keys": []}), 6))
     with pytest.raises(ProtocolError, match="an answer to 6 came where 5 was to be answered"):
-        decode(asked, frame[4:])
+        decode(sent, frame[4:])

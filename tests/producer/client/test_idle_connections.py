@@ -151,13 +151,13 @@ def test_it_is_seen_when_the_sender_polls_and_then_it_asks_for_metadata(generati
     assert world.gone() == []
     known = len(list(world.journal))
     world.advance(200)
-    first, asked, second, *_ = list(world.journal)[known:]
+    first, metadata_request, second, *_ = list(world.journal)[known:]
     assert isinstance(first, Disconnected)
-    assert isinstance(asked, RequestSent)
+    assert isinstance(metadata_request, RequestSent)
     assert isinstance(second, Disconnected)
-    assert (first.reason, asked.api, second.reason) == ("idle", "Metadata", "idle")
-    assert asked.connection not in (first.connection, second.connection)
-    assert first.mono_ms == asked.mono_ms == second.mono_ms
+    assert (first.reason, metadata_request.api, second.reason) == ("idle", "Metadata", "idle")
+    assert metadata_request.connection not in (first.connection, second.connection)
+    assert first.mono_ms == metadata_request.mono_ms == second.mono_ms
 
 
 @both
@@ -174,7 +174,7 @@ def test_a_request_that_waits_is_no_activity(generation: str) -> None:
     for record in range(3, 33):
         world.send(record, partition=0)
         world.advance(50)
-    ((at_ms, _, error),) = [told for told in world.told if told[1] == 2]
+    ((at_ms, _, error),) = [outcome for outcome in world.told if outcome[1] == 2]
     assert error == "BrokerError"
     assert IDLE_MS < at_ms - sent_ms <= IDLE_MS + 60
     assert (2, "idle") in world.gone()

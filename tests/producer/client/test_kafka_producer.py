@@ -147,10 +147,10 @@ def test_a_paused_broker_loses_its_connection_and_all_requests(generation: str) 
     world.advance(1)
     late = [(at_ms, record) for at_ms, record, _ in world.told[1:]]
     assert late == [(701, 1), (701, 2)]
-    told = "BrokerError: Disconnected from node 1 due to timeout"
+    error = "BrokerError: Disconnected from node 1 due to timeout"
     if generation == "2.0":
-        told = "BrokerError: The server disconnected before a response was received."
-    assert [what for _, _, what in world.told[1:]] == [told] * 2
+        error = "BrokerError: The server disconnected before a response was received."
+    assert [what for _, _, what in world.told[1:]] == [error] * 2
 
 
 @both

@@ -37,7 +37,7 @@ T_MS = 500
 INIT_PRODUCER_ID = "InitProducerId"
 START_MS = 1_000_000  # of the machine's clock: 0 is never
 GENERATIONS = ("2.0", "2.1", "3.0", "4.0", "4.4")
-each = pytest.mark.parametrize("generation", GENERATIONS)
+each_generation = pytest.mark.parametrize("generation", GENERATIONS)
 
 
 class World:
@@ -92,7 +92,7 @@ class World:
         return [at_ms for at_ms in ended if at_ms >= 0]
 
 
-@each
+@each_generation
 def test_a_lone_request_to_a_silent_broker_is_given_up_a_millisecond_after_its_limit(generation: str) -> None:
     world = World(generation)
     world.settle()
@@ -104,7 +104,7 @@ def test_a_lone_request_to_a_silent_broker_is_given_up_a_millisecond_after_its_l
     assert world.told == [T_MS + 1]
 
 
-@each
+@each_generation
 @pytest.mark.parametrize(("limit_ms", "late_ms"), [(1_999, 1), (30_000, 30), (200_000, 100)])
 def test_a_long_wait_is_late_by_a_thousandth(generation: str, limit_ms: int, late_ms: int) -> None:
     """Linux allows `select` this: 28 ms with 30 s, measured with Java's."""
@@ -117,7 +117,7 @@ def test_a_long_wait_is_late_by_a_thousandth(generation: str, limit_ms: int, lat
     assert world.told == [limit_ms + late_ms]
 
 
-@each
+@each_generation
 @pytest.mark.parametrize(("limit_ms", "is_answered"), [(1_000, False), (30_000, True)])
 def test_a_broker_that_parks_a_request_for_as_long_answers_first_if_that_is_long(
     generation: str, limit_ms: int, is_answered: bool
@@ -132,7 +132,7 @@ def test_a_broker_that_parks_a_request_for_as_long_answers_first_if_that_is_long
     assert bool(world.gone()) != is_answered
 
 
-@each
+@each_generation
 def test_each_request_of_two_nodes_is_given_up_by_its_own_limit(generation: str) -> None:
     """The poll ends when the first limit is over, and the second not quite."""
     world = World(generation, brokers=2)
@@ -145,7 +145,7 @@ def test_each_request_of_two_nodes_is_given_up_by_its_own_limit(generation: str)
     assert world.told == [T_MS + 2, T_MS + 2]
 
 
-@each
+@each_generation
 def test_every_request_of_a_producer_that_learns_nothing_is_given_up_in_time(generation: str) -> None:
     """The requests are ApiVersions, over a new connection each time, to a broker that is silent from the start."""
     world = World(generation, reconnect_backoff_ms=0, reconnect_backoff_max_ms=0, retry_backoff_ms=0)
@@ -157,7 +157,7 @@ def test_every_request_of_a_producer_that_learns_nothing_is_given_up_in_time(gen
     assert all(T_MS < gap < T_MS + 10 for gap in gaps)
 
 
-@each
+@each_generation
 @pytest.mark.parametrize("transactional_id", [None, "me"])
 def test_a_request_for_a_producer_id_is_given_up_in_time(generation: str, transactional_id: str | None) -> None:
     """2.0 waits for the response within its turn, and sleeps for the back-off."""
@@ -172,10 +172,10 @@ def test_a_request_for_a_producer_id_is_given_up_in_time(generation: str, transa
         world.client.producer.init_transactions(world.producers.now_ms)
         world.client.settle()
     world.advance(4 * T_MS)
-    asked = [
+    times_ms = [
         event.mono_ms for event in world.journal if isinstance(event, RequestSent) and event.api == INIT_PRODUCER_ID
     ]
-    gaps = [later - earlier for earlier, later in pairwise(asked)]
+    gaps = [later - earlier for earlier, later in pairwise(times_ms)]
     assert len(gaps) >= 2
     assert all(T_MS < gap < 1.5 * T_MS for gap in gaps)
 
@@ -213,7 +213,7 @@ def test_a_client_that_learns_nothing_begins_anew_a_millisecond_after_its_limit(
     assert ended(generation, 21_000, enable_idempotence=False, **settings) == [20_001]
 
 
-@each
+@each_generation
 def test_an_idle_connection_is_closed_a_millisecond_after_its_limit(generation: str) -> None:
     """The limit is a multiple of the waits of an idle sender."""
     world = World(generation, connections_max_idle_ms=3 * T_MS)
@@ -235,7 +235,7 @@ def test_a_batch_in_the_queue_of_2_0_expires_a_millisecond_after_its_limit() -> 
     assert world.told == [T_MS + 11, T_MS + 11]
 
 
-@each
+@each_generation
 def test_an_inclusive_limit_is_over_on_the_millisecond(generation: str) -> None:
     """linger.ms, and since KIP-91 delivery.timeout.ms."""
     world = World(generation, linger_ms=30)

@@ -94,7 +94,7 @@ def test_what_is_asked_can_be_read(request_: TxnRequest, version: int) -> None:
 def test_what_is_answered_is_told(request_: TxnRequest, version: int) -> None:
     made = asked(request_, version)
     code = ErrorCode.concurrent_transactions
-    found = {"key": "tx", "node_id": 2, "host": "there", "port": 9, "error_message": None}
+    coordinator = {"key": "tx", "node_id": 2, "host": "there", "port": 9, "error_message": None}
     part = {"partition_index": 2, "partition_error_code": code, "error_code": code}
     topic = {"name": "t", "results_by_partition": [part], "partitions": [part]}
     values: dict[str, Any] = {
@@ -102,10 +102,10 @@ def test_what_is_answered_is_told(request_: TxnRequest, version: int) -> None:
         "error_code": ErrorCode.none if isinstance(request_, FindCoordinator) else code,
         "producer_id": 9,
         "producer_epoch": 1,
-        "coordinators": [found | {"error_code": ErrorCode.none}],
+        "coordinators": [coordinator | {"error_code": ErrorCode.none}],
         "results_by_topic_v3_and_below": [topic],
         "topics": [topic],
-    } | found
+    } | coordinator
     frame = bytes(encode_response(build(response_type(made.api_key, version), values), 5))[4:]
     response, throttle_ms = decode(made, frame)
     assert throttle_ms == 40

@@ -73,8 +73,8 @@ def test_a_record_that_waits_for_memory_is_withdrawn(generation: str, partition:
     assert world.log() == [b"first", values[0], values[2]]
     assert world.told == [b"first", values[0], values[2]], "what is taken back is thrown, not called back"
     assert world.client.producer.accumulator.free.available_memory() == MEMORY["buffer.memory"]
-    told = [type(event) for event in world.journal if getattr(event, "record", 0) == 3]
-    assert told == [RecordSent, RecordBlocked, RecordUnblocked, RecordRefused]
+    kinds = [type(event) for event in world.journal if getattr(event, "record", 0) == 3]
+    assert kinds == [RecordSent, RecordBlocked, RecordUnblocked, RecordRefused]
 
 
 @both

@@ -174,7 +174,7 @@ def test_a_leader_that_an_answer_names_is_learnt_if_it_is_newer() -> None:
     metadata.add("t", NOW_MS)
     answer(metadata, topic(1, 5))
     third = Node(3, "three", 9092)
-    for told, is_news in (
+    for leader, is_news in (
         (PartitionInfo(PARTITION, 2, 5), False),
         (PartitionInfo(PARTITION, 9, 6), False),
         (PartitionInfo(TopicPartition("t", 1), 2, 6), False),
@@ -182,7 +182,7 @@ def test_a_leader_that_an_answer_names_is_learnt_if_it_is_newer() -> None:
         (PartitionInfo(PARTITION, 3, 6), True),
         (PartitionInfo(PARTITION, 2, 6), False),
     ):
-        assert metadata.update_partition_leadership([told], [third]) == ({told.partition} if is_news else set())
+        assert metadata.update_partition_leadership([leader], [third]) == ({leader.partition} if is_news else set())
     assert metadata.fetch().leader_for(PARTITION) == 3
     assert metadata.fetch().node_by_id(3) == third
 

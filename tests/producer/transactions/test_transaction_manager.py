@@ -50,8 +50,16 @@ class Story:
         return [event.get("asks") or list(event["states"]["t-0"][:3]) for event in self.events if "send" in event]
 
     def answer(self, code: int = 0, which: int = 0, **fields: object) -> None:
-        told = {"errors": [code], "txn_errors": [code], "refused": [], "throttle_ms": 0, "node": 1, "id": 7, "epoch": 0}
-        self.do("respond", which=which, **told | {"base": 1_000, "log_start": 0} | fields)
+        values = {
+            "errors": [code],
+            "txn_errors": [code],
+            "refused": [],
+            "throttle_ms": 0,
+            "node": 1,
+            "id": 7,
+            "epoch": 0,
+        }
+        self.do("respond", which=which, **values | {"base": 1_000, "log_start": 0} | fields)
 
     def call(self, op: str, **details: object) -> None:
         self.do("txn", op=op, **details)
@@ -167,11 +175,11 @@ def test_offsets_go_to_the_coordinator_of_the_group(generation: str) -> None:
     story = Story(generation, "transactional")
     story.begin()
     story.call("offsets", offsets=[[0, 5], [2, 9]])
-    asked = []
+    commands = []
     for _ in range(6):
-        asked += story.run()
+        commands += story.run()
         story.answer()
-    assert asked == [
+    assert commands == [
         ["AddOffsetsToTxn", 7, 0, "g"],
         ["FindCoordinator", "GROUP", "g"],
         ["TxnOffsetCommit", 7, 0, "g", False, "in-0", 5, "in-2", 9],

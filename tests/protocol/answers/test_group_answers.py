@@ -120,4 +120,4 @@ def test_large_metadata_are_not_copied_into_the_answer() -> None:
     assert isinstance(frame, FrameInPieces)
     assert frame.size > 10 * 1_048_576
     assert peak < 65_536
-    assert [part for part in frame.take(frame.size) if len(part) == 1_048_576] == [each[2] for each in others]
+    assert [part for part in frame.take(frame.size) if len(part) == 1_048_576] == [member[2] for member in others]

@@ -69,9 +69,9 @@ def test_every_version(
     code: ErrorCode,
     data: st.DataObject,
 ) -> None:
-    told = data.draw(topics(version))
-    answer = MetadataAnswer(version, correlation_id, throttle_ms, nodes, cluster_id, controller_id, len(told))
-    for topic in told:
+    topics_ = data.draw(topics(version))
+    answer = MetadataAnswer(version, correlation_id, throttle_ms, nodes, cluster_id, controller_id, len(topics_))
+    for topic in topics_:
         answer.topic(
             topic["error_code"],
             topic["name"],
@@ -95,7 +95,7 @@ def test_every_version(
         "brokers": [node._asdict() for node in nodes],
         "cluster_id": cluster_id,
         "controller_id": controller_id,
-        "topics": told,
+        "topics": topics_,
         "cluster_authorized_operations": operations,
         "error_code": code,
     }

@@ -73,11 +73,11 @@ def test_add_partitions_to_txn_in_slices(
     correlation_id: int,
     throttle_ms: int,
     code: ErrorCode,
-    told: list[tuple[str, list[tuple[str, list[tuple[int, ErrorCode]]]]]],
+    transactions: list[tuple[str, list[tuple[str, list[tuple[int, ErrorCode]]]]]],
 ) -> None:
     """A request has many transactions since version 4, and one before."""
     if version < 4:
-        told = [*told, ("", [])][:1]
+        transactions = [*transactions, ("", [])][:1]
     results = [
         {
             "transactional_id": transactional_id,
@@ -91,9 +91,9 @@ def test_add_partitions_to_txn_in_slices(
                 for topic, partitions in named
             ],
         }
-        for transactional_id, named in told
+        for transactional_id, named in transactions
     ]
-    encoded = encode_add_partitions_in_slices(version, correlation_id, throttle_ms, code, told)
+    encoded = encode_add_partitions_in_slices(version, correlation_id, throttle_ms, code, transactions)
     assert finish(encoded) == by_kio(
         24,
         version,

@@ -50,9 +50,9 @@ def test_a_time_of_expiry_is_of_version_1() -> None:
     ),
 )
 def test_what_a_version_has_comes_back(version: int, value: OffsetCommitValue) -> None:
-    key, found = decode_record(KEY.encode(), VALUE.encode_value(value, version))  # type: ignore[misc]
+    key, decoded = decode_record(KEY.encode(), VALUE.encode_value(value, version))  # type: ignore[misc]
     assert key == KEY
-    assert found == OffsetCommitValue(
+    assert decoded == OffsetCommitValue(
         value.offset,
         value.leader_epoch if version >= 3 else -1,
         value.metadata,

@@ -28,14 +28,17 @@ def test_what_members_say(versions: dict[int, int]) -> None:
     joins = read(JOIN, versions[JOIN], frames.join(5, "g", "m", 600, 700, b"s"))
     assert (joins.group_id, joins.member_id, joins.protocol_type) == ("g", "m", "consumer")
     assert (joins.session_timeout, joins.rebalance_timeout) == (timedelta(seconds=0.6), timedelta(seconds=0.7))
-    assert [(each.name, each.metadata) for each in joins.protocols] == [("range", b"s")]
+    assert [(protocol.name, protocol.metadata) for protocol in joins.protocols] == [("range", b"s")]
     syncs = read(SYNC, 5, frames.sync(5, "g", "m", 3, {"m": b"x", "n": b"y"}))
     assert (syncs.generation_id, syncs.member_id, syncs.protocol_name) == (3, "m", "range")
-    assert [(each.member_id, each.assignment) for each in syncs.assignments] == [("m", b"x"), ("n", b"y")]
+    assert [(assignment.member_id, assignment.assignment) for assignment in syncs.assignments] == [
+        ("m", b"x"),
+        ("n", b"y"),
+    ]
     beats = read(BEAT, 4, frames.heartbeat(5, "g", "m", 3))
     assert (beats.group_id, beats.member_id, beats.generation_id) == ("g", "m", 3)
     leaves = read(LEAVE, versions[LEAVE], frames.leave(5, "g", "m"))
-    assert [each.member_id for each in leaves.members] == ["m"]
+    assert [member.member_id for member in leaves.members] == ["m"]
     commits = read(COMMIT, versions[COMMIT], frames.commit(5, "g", "m", 3, {("t", 0): 7, ("t", 1): 8}))
     assert (commits.generation_id_or_member_epoch, commits.member_id) == (3, "m")
     assert [

@@ -69,12 +69,12 @@ def values_of(answer: PlainAnswer) -> Values:
 def by_kio(version: int, frame: bytes) -> PlainAnswer:
     correlation_id, answer = decode_response(0, version, frame)
     response: Any = answer
-    found = []
+    partitions_ = []
     for topic in response.responses:
         name = topic.name if version < 13 else (topic.topic_id or UUID(int=0)).bytes
         for one in topic.partition_responses:
-            found.append(AnsweredPartition(name, int(one.index), int(one.error_code), int(one.base_offset)))
-    return PlainAnswer(correlation_id, found, round(response.throttle_time.total_seconds() * 1_000))
+            partitions_.append(AnsweredPartition(name, int(one.index), int(one.error_code), int(one.base_offset)))
+    return PlainAnswer(correlation_id, partitions_, round(response.throttle_time.total_seconds() * 1_000))
 
 
 @given(st.sampled_from(PRODUCE_VERSIONS), i32s, TOPICS, st.integers(0, 2**31 - 1))
@@ -104,9 +104,9 @@ def test_what_is_cut_or_changed_is_never_read_otherwise(
         del frame[at:]
     else:
         frame[at] ^= data.draw(st.integers(1, 255))
-    found = read_plain_answer(bytes(frame), version)
-    if found is not None:
-        assert values_of(found) == values_of(by_kio(version, bytes(frame)))
+    answer = read_plain_answer(bytes(frame), version)
+    if answer is not None:
+        assert values_of(answer) == values_of(by_kio(version, bytes(frame)))
 
 
 @pytest.mark.parametrize("version", PRODUCE_VERSIONS)
@@ -114,9 +114,11 @@ def test_what_is_cut_or_changed_is_never_read_otherwise(
     ("topics", "partitions", "size"), [(1, 127, 10), (127, 1, 10), (1, 1, 127)], ids=["partitions", "topics", "name"]
 )
 def test_what_takes_more_than_a_byte_is_left_to_kio(version: int, topics: int, partitions: int, size: int) -> None:
-    each = tuple(PartitionProduceResponse(index, 0, 5) for index in range(partitions))
-    told = [TopicProduceResponse("t" * size, UUID(int=number), each) for number in range(topics)]
-    frame = written(version, 7, told)
+    partition_responses = tuple(PartitionProduceResponse(index, 0, 5) for index in range(partitions))
+    topic_responses = [
+        TopicProduceResponse("t" * size, UUID(int=number), partition_responses) for number in range(topics)
+    ]
+    frame = written(version, 7, topic_responses)
     answer = read_plain_answer(frame, version)
     assert answer is None or values_of(answer) == values_of(by_kio(version, frame))
 
@@ -134,8 +136,8 @@ def test_errors_of_records_and_messages_are_left_to_kio(version: int) -> None:
 
 @pytest.mark.parametrize("version", PRODUCE_VERSIONS)
 def test_an_unknown_error_is_left_to_kio(version: int) -> None:
-    told = [TopicProduceResponse("t", None, (PartitionProduceResponse(0, 9_999, -1),))]
-    frame = written(version, 7, told)
+    topic_responses = [TopicProduceResponse("t", None, (PartitionProduceResponse(0, 9_999, -1),))]
+    frame = written(version, 7, topic_responses)
     assert read_plain_answer(frame, version) is None
     with pytest.raises(ProtocolError):
         decode_response(0, version, frame)

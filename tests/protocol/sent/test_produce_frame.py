@@ -65,8 +65,8 @@ def test_every_version(
 ) -> None:
     names: st.SearchStrategy[str | UUID] = st.uuids() if version == NEWEST else TEXT
     topics: list[TopicData] = data.draw(st.lists(st.tuples(names, PARTITIONS), max_size=3))
-    asked = (version, number, client_id, acks, timeout_ms, topics, transactional_id)
-    assert encode_produce_request(*asked) == by_kio(*asked)
+    arguments = (version, number, client_id, acks, timeout_ms, topics, transactional_id)
+    assert encode_produce_request(*arguments) == by_kio(*arguments)
 
 
 def test_it_knows_the_versions_that_there_are() -> None:

@@ -72,7 +72,7 @@ def test_by_hand_it_is_the_same(value: TransactionLogValue, version: int) -> Non
         value.producer_epoch,
         value.transaction_timeout_ms,
         value.transaction_status,
-        None if topics is None else [(each.topic, each.partition_ids) for each in topics],
+        None if topics is None else [(topic.topic, topic.partition_ids) for topic in topics],
         value.transaction_last_update_timestamp_ms,
         value.transaction_start_timestamp_ms,
         value.previous_producer_id,

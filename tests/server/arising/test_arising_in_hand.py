@@ -158,8 +158,8 @@ def test_a_rolling_restart_loses_nothing() -> None:
         sent.send()
         assert sent.all_are_there()
         assert stored(kafka) == NUMBERS * 2
-        told = [type(event).__name__ for event in kafka.journal]
-        assert [told.count(name) for name in ("BrokerStopping", "BrokerStopped", "BrokerStarted")] == [3, 3, 3]
+        kinds = [type(event).__name__ for event in kafka.journal]
+        assert [kinds.count(name) for name in ("BrokerStopping", "BrokerStopped", "BrokerStarted")] == [3, 3, 3]
 
 
 def test_a_broker_that_crashes_is_back_with_its_log() -> None:
@@ -196,9 +196,9 @@ def test_a_slow_disk_takes_its_time() -> None:
         with kafka.faults.slow_disk(1, 2_000):
             sent.send(1)
             assert sent.all_are_there()
-        told = list(kafka.journal)
-        begun = [event.mono_ms for event in told if isinstance(event, FaultFired)]
-        appended = [event.mono_ms for event in told if isinstance(event, Append) and event.topic == "t"]
+        events = list(kafka.journal)
+        begun = [event.mono_ms for event in events if isinstance(event, FaultFired)]
+        appended = [event.mono_ms for event in events if isinstance(event, Append) and event.topic == "t"]
         assert appended[0] - begun[0] >= 2_000
 
 
@@ -214,7 +214,7 @@ def test_in_an_event_loop_only_wait_is_awaited() -> None:
                 await pause.wait(0.01)
             kafka.faults.clear()
             await pause.wait()
-            assert [(each.id, each.is_over) for each in kafka.faults.arisen()] == [
+            assert [(arisen.id, arisen.is_over) for arisen in kafka.faults.arisen()] == [
                 ("a1", True), ("a2", True), ("a3", True),
             ]  # fmt: skip
             assert kafka.brokers[2].state == "running"
@@ -234,7 +234,7 @@ def test_a_handle_says_what_it_is() -> None:
         assert pause.to_json() == said | {"installed": True, "done": False}
         pause.heal()
         pause.remove()
-        assert [each.to_json()["installed"] for each in kafka.faults.arisen()] == [False]
+        assert [arisen.to_json()["installed"] for arisen in kafka.faults.arisen()] == [False]
     assert kafka.faults.list() == []
 
 

@@ -88,14 +88,14 @@ def test_additions_of_very_many_partitions() -> None:
 
 
 def test_marks_in_very_many_partitions() -> None:
-    asked = {
+    marker = {
         "producer_id": 5,
         "producer_epoch": 0,
         "transaction_result": True,
         "coordinator_epoch": 0,
         "topics": [{"name": "big", "partition_indexes": range(PARTITIONS)}],
     }
-    hold(request(MARKERS, 1, {"markers": [asked]}), BIG, memory_mib=96, once=True)
+    hold(request(MARKERS, 1, {"markers": [marker]}), BIG, memory_mib=96, once=True)
 
 
 def test_very_many_that_are_late_at_once() -> None:
@@ -130,6 +130,6 @@ def advance_by_minutes(broker: UnderAttack, minutes: int) -> None:
 
 
 def transactions_in(broker: UnderAttack, state: str) -> list[Any]:
-    asked = {"state_filters": [state], "producer_id_filters": [], "duration_filter": -1}
+    filters = {"state_filters": [state], "producer_id_filters": [], "duration_filter": -1}
     with broker.client() as client:
-        return list(decode_response(LIST, 1, client.ask(request(LIST, 1, asked)))[1].transaction_states)
+        return list(decode_response(LIST, 1, client.ask(request(LIST, 1, filters)))[1].transaction_states)

@@ -36,5 +36,5 @@ def test_the_names_of_certificates_are_made_of_known_types() -> None:
         "organizationIdentifier",
         "jurisdictionCountryName",
     )
-    name = rfc2253_name([[(each, "x")] for each in openssl])
+    name = rfc2253_name([[(attribute, "x")] for attribute in openssl])
     assert all(is_attribute_type(part.partition("=")[0]) for part in name.split(","))

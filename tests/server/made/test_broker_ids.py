@@ -33,8 +33,8 @@ def test_a_topic_lies_where_it_was_assigned() -> None:
     with FakeCluster() as kafka:
         kafka.create_topic("t", assignments=[[3, 1], [1, 2]], configs={"min.insync.replicas": 2})
         admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
-        found = admin.list_topics("t", timeout=LIMIT_S).topics["t"].partitions
-        assert {index: (part.leader, part.replicas) for index, part in found.items()} == {
+        partitions = admin.list_topics("t", timeout=LIMIT_S).topics["t"].partitions
+        assert {index: (part.leader, part.replicas) for index, part in partitions.items()} == {
             0: (3, [3, 1]),
             1: (1, [1, 2]),
         }
@@ -70,9 +70,9 @@ def test_clients_are_told_of_the_levels_of_features(level: int) -> None:
         RawClient(kafka.endpoints[0]) as client,
     ):
         _, answer = decode_response(18, 4, client.ask(api_versions(4)))
-        told = {each.name: each.max_version_level for each in answer.finalized_features}
-        assert told.get("transaction.version", 0) == level
-        assert told["group.version"] == 1
+        levels = {feature.name: feature.max_version_level for feature in answer.finalized_features}
+        assert levels.get("transaction.version", 0) == level
+        assert levels["group.version"] == 1
 
 
 def test_ports_are_in_the_order_of_the_ids() -> None:

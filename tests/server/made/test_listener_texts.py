@@ -101,4 +101,4 @@ def test_brokers_listen_on_each_and_describe_them() -> None:
         servers = kafka.bootstrap("IN").split(",") + kafka.bootstrap("OUT").split(",")
         assert len(set(servers)) == 4
         assert kafka.bootstrap_servers == kafka.bootstrap("IN")
-        assert [each.port for each in kafka.endpoints] == [int(each.split(":")[1]) for each in servers[:2]]
+        assert [endpoint.port for endpoint in kafka.endpoints] == [int(server.split(":")[1]) for server in servers[:2]]

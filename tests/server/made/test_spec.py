@@ -40,7 +40,7 @@ def test_a_cluster_takes_these_arguments(cluster: type) -> None:
 
 
 def test_a_blocking_cluster_has_the_methods_of_the_async_one() -> None:
-    theirs = {name: each for name, each in vars(FakeCluster).items() if inspect.isfunction(each)}
+    theirs = {name: method for name, method in vars(FakeCluster).items() if inspect.isfunction(method)}
     ours = dict(inspect.getmembers(AsyncFakeCluster, inspect.isfunction))
     names = {name for name in ours if not name.startswith("_")}
     assert names == {name for name in theirs if not name.startswith("_")}
@@ -50,8 +50,8 @@ def test_a_blocking_cluster_has_the_methods_of_the_async_one() -> None:
 
 
 def test_the_docstring_tells_of_each() -> None:
-    told = set(re.findall(r"\w+", AsyncFakeCluster.__doc__ or ""))
-    assert set(OPTIONS) <= told
+    words = set(re.findall(r"\w+", AsyncFakeCluster.__doc__ or ""))
+    assert set(OPTIONS) <= words
 
 
 @pytest.mark.parametrize("name", LIMITED)
@@ -75,7 +75,7 @@ def test_a_choice_is_one_of_those_that_are_told(name: str) -> None:
 
 
 def test_a_scenario_has_these_keys() -> None:
-    keys = {key: each for key, each in schema()["properties"].items() if key not in scenario._IN_THE_CLUSTER}
+    keys = {key: value for key, value in schema()["properties"].items() if key not in scenario._IN_THE_CLUSTER}
     assert keys.keys() == of(SCENARIO).keys()
     for name, option in of(SCENARIO).items():
         said = keys[name]
@@ -88,7 +88,7 @@ def test_a_scenario_has_these_keys() -> None:
 
 def test_the_control_makes_clusters_of_these_members() -> None:
     bodies = pytest.importorskip("fakebroker.control.bodies", reason="the control is not installed")
-    members = {name: each for name, each in bodies.NewCluster.model_fields.items() if name in OPTIONS}
+    members = {name: field for name, field in bodies.NewCluster.model_fields.items() if name in OPTIONS}
     beside = bodies.NewCluster.model_fields.keys() - members.keys()
     assert members.keys() == of(CONTROL).keys()
     assert beside == bodies.Lease.model_fields.keys() | {"topics"}
@@ -109,7 +109,7 @@ def test_the_marker_takes_these_arguments() -> None:
 
 
 def test_each_field_has_an_option() -> None:
-    assert list(OPTIONS) == [each.name for each in fields(ClusterSpec)]
+    assert list(OPTIONS) == [field.name for field in fields(ClusterSpec)]
 
 
 def plain_type(name: str) -> Any:

@@ -267,8 +267,8 @@ def test_keys_that_cannot_be_used_are_told_once(caplog: pytest.LogCaptureFixture
                 await until(lambda: is_taken(keys, LATER.sign(CLAIMS)), "the new key")
 
     run(test())
-    told = [record.getMessage() for record in caplog.records if record.name == "fakebroker"]
-    without_curve, of_another_type = (message.partition("keys[0] ")[2] for message in told)
+    messages = [record.getMessage() for record in caplog.records if record.name == "fakebroker"]
+    without_curve, of_another_type = (message.partition("keys[0] ")[2] for message in messages)
     assert "'crv' is required" in without_curve  # the rest are words of the library
     assert of_another_type == "is of the type 'X', and not EC or RSA"
 

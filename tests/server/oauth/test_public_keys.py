@@ -25,8 +25,8 @@ def test_the_key_of_a_token_is_the_one_that_jose4j_takes(name: str) -> None:
         claims: Mapping[str, Any] = verify_with(
             parse_keys(json.dumps({"keys": keys}).encode(), "here")[0], token, missing.append
         )
-        found = ACCEPTED
+        outcome = ACCEPTED
         assert claims == CLAIMS
     except TokenRefused:
-        found = MISSING if missing else REFUSED
-    assert found == result
+        outcome = MISSING if missing else REFUSED
+    assert outcome == result

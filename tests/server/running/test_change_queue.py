@@ -49,9 +49,9 @@ def test_a_change_that_has_begun_is_made_to_its_end_and_one_that_waits_is_not_ma
         await asyncio.sleep(0)
         begun.cancel()
         waiting.cancel()
-        for each in (begun, waiting):
+        for change in (begun, waiting):
             with pytest.raises(asyncio.CancelledError):
-                await each
+                await change
         assert (made, later.done()) == ([], False)
         go_on.set()
         await later

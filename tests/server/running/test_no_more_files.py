@@ -91,9 +91,9 @@ def test_more_connections_than_files(prelude: str) -> None:
         status, _, err = serving.stop(signal.SIGTERM)
 
     seconds = monotonic() - began
-    told = [line for line in err.splitlines() if SENTENCE in line]
+    lines = [line for line in err.splitlines() if SENTENCE in line]
     assert status == 0
-    assert 1 <= len(told) <= 2 * (seconds + 2)  # each second one, and one for those that it stands for
+    assert 1 <= len(lines) <= 2 * (seconds + 2)  # each second one, and one for those that it stands for
     assert "Traceback" not in err
     assert "system resource" not in err
 

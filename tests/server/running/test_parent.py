@@ -40,7 +40,7 @@ def test_what_is_a_pipe() -> None:
     reading, writing = os.pipe()
     one, other = socket.socketpair()
     with one, other, open(os.devnull, "rb") as null:
-        found = [parent.is_a_pipe(each) for each in (reading, one.fileno(), null.fileno())]
+        answers = [parent.is_a_pipe(descriptor) for descriptor in (reading, one.fileno(), null.fileno())]
     os.close(reading)
     os.close(writing)
-    assert found == [True, True, False]
+    assert answers == [True, True, False]

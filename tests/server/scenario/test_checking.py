@@ -52,7 +52,7 @@ def judged_by_jsonschema(value: object) -> set[tuple[Path, str]]:
 def test_mistakes_are_those_of_jsonschema(value: Any) -> None:
     theirs = judged_by_jsonschema(value)
 
-    assert {(each.path, each.keyword) for each in mistakes_in(value, schema())} == theirs
+    assert {(mistake.path, mistake.keyword) for mistake in mistakes_in(value, schema())} == theirs
     assert (problem(value) is None) == (not theirs)
 
 
@@ -75,7 +75,7 @@ def test_mistakes_are_those_of_jsonschema(value: Any) -> None:
     ids=lambda value: str(sorted(value, key=str) if isinstance(value, set) else value),
 )
 def test_mistakes_of_examples(value: object, mistakes: set[tuple[Path, str]]) -> None:
-    assert {(each.path, each.keyword) for each in mistakes_in(value, schema())} == mistakes
+    assert {(mistake.path, mistake.keyword) for mistake in mistakes_in(value, schema())} == mistakes
     assert judged_by_jsonschema(value) == mistakes
 
 

@@ -120,14 +120,14 @@ def test_a_mistake_is_one_sentence_with_its_place(
 
 def test_each_keyword_of_the_schema_has_a_sentence() -> None:
     values: list[Any] = [None, [], {}, "x", -1, 0, 1e9, True, {"z": None}]
-    found = 0
+    count = 0
     for key, said in schema()["properties"].items():
         for value in (
-            values + [[each] for each in values] + [[{name: each}] for each in values for name in _items(said)]
+            values + [[value] for value in values] + [[{name: value}] for value in values for name in _items(said)]
         ):
-            found += problem({key: value}) is not None  # which raises for a keyword without a sentence
+            count += problem({key: value}) is not None  # which raises for a keyword without a sentence
 
-    assert found > 100
+    assert count > 100
 
 
 def _items(said: dict[str, Any]) -> list[str]:
@@ -251,6 +251,6 @@ def test_what_arises_at_the_start_does_so_after_each_reset(tmp_path: Path) -> No
 
     with FakeCluster.from_scenario(tmp_path / "slow.yaml") as kafka:
         for _ in range(2):
-            assert [str(each.preset) for each in kafka.faults.arisen()] == ["slow_disk broker=1 ms=40"]
+            assert [str(arisen.preset) for arisen in kafka.faults.arisen()] == ["slow_disk broker=1 ms=40"]
             assert len(kafka.faults) == 1
             kafka.reset()

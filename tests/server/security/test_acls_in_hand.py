@@ -58,9 +58,9 @@ def test_acls_are_listed_and_removed(kafka: FakeCluster) -> None:
     kafka.acls.add("transactional-id", "*", "Write")
     kafka.acls.add("cluster", "kafka-cluster", "idempotent-write", host="10.0.0.0/8")
 
-    assert [each.resource_name for each in kafka.acls.list()] == ["orders", "*", "kafka-cluster"]
-    assert [each.principal for each in kafka.acls.list("topic", "orders", pattern="match")] == ["User:alice"]
-    assert [each.host for each in kafka.acls.remove("cluster")] == ["10.0.0.0/8"]
+    assert [binding.resource_name for binding in kafka.acls.list()] == ["orders", "*", "kafka-cluster"]
+    assert [binding.principal for binding in kafka.acls.list("topic", "orders", pattern="match")] == ["User:alice"]
+    assert [binding.host for binding in kafka.acls.remove("cluster")] == ["10.0.0.0/8"]
     assert len(kafka.acls.remove()) == 2
     assert kafka.acls.list() == []
 
@@ -118,7 +118,7 @@ def test_a_host_that_matches_no_client_is_refused_at_the_start(host: str, words:
 def test_a_host_is_an_address_as_kafka_writes_it_or_a_network(host: str) -> None:
     acl = {"resource_type": "topic", "name": "orders", "operation": "read", "host": host}
     with FakeCluster(1, acls=[acl]) as kafka:
-        assert [each.host for each in kafka.acls.list()] == [host]
+        assert [binding.host for binding in kafka.acls.list()] == [host]
 
 
 def test_a_host_of_a_request_is_any_text_as_in_kafka(kafka: FakeCluster) -> None:
@@ -135,7 +135,7 @@ def test_a_host_of_a_request_is_any_text_as_in_kafka(kafka: FakeCluster) -> None
     admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
     [created] = admin.create_acls([wanted]).values()
     assert created.result() is None
-    assert "localhost" in [each.host for each in kafka.acls.list()]
+    assert "localhost" in [binding.host for binding in kafka.acls.list()]
 
 
 def test_without_an_authorizer_there_are_no_acls() -> None:
@@ -206,7 +206,7 @@ def test_a_stock_admin_client_manages_acls() -> None:
         )
 
         assert admin.describe_acls(everything).result() == [binding]
-        assert [each.principal for each in kafka.acls.list("topic", "orders-2", pattern="match")] == ["User:alice"]
+        assert [acl.principal for acl in kafka.acls.list("topic", "orders-2", pattern="match")] == ["User:alice"]
         [deleted] = admin.delete_acls([everything]).values()
         assert deleted.result() == [binding]
         assert admin.describe_acls(everything).result() == []

@@ -20,7 +20,7 @@ NO_DELAY = {"connection.failed.authentication.delay.ms": 0}
 @pytest.mark.parametrize("mechanism", ALL)
 def test_one_argument_makes_users_for_each_mechanism(mechanism: str) -> None:
     with FakeCluster(brokers=1, users={"alice": "secret", "bob": "wörd=,"}, config=NO_DELAY) as kafka:
-        assert [each.security_protocol for each in kafka.listeners] == ["SASL_PLAINTEXT"]
+        assert [listener.security_protocol for listener in kafka.listeners] == ["SASL_PLAINTEXT"]
         assert login(kafka, "alice", "secret", mechanism) == 0
         assert login(kafka, "bob", "wörd=,", mechanism) == 0
         assert login(kafka, "alice", "wörd=,", mechanism) == FAILED
@@ -91,7 +91,7 @@ def test_acls_of_the_argument_bring_their_authorizer() -> None:
         {"resource_type": "GROUP", "name": "g", "operation": "read", "permission": "deny", "pattern": "prefixed"},
     ]
     with FakeCluster(brokers=1, acls=acls) as kafka:
-        assert [str(each.principal) for each in kafka.acls.list()] == ["User:alice", "User:*"]
+        assert [str(binding.principal) for binding in kafka.acls.list()] == ["User:alice", "User:*"]
         kafka.acls.remove()
         kafka.reset()
         assert len(kafka.acls.list()) == 2

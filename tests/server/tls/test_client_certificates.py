@@ -13,7 +13,7 @@ from fakebroker.core.errors import KafkaError
 
 
 def principals(kafka: FakeCluster) -> set[str]:
-    return kafka._call(lambda: {str(each.principal) for each in kafka._cluster._running.transports})
+    return kafka._call(lambda: {str(transport.principal) for transport in kafka._cluster._running.transports})
 
 
 def is_refused(client: TlsClient) -> bool:

@@ -25,8 +25,8 @@ def test_a_token_is_a_setting_of_libraries_without_a_callback() -> None:
 
 def test_an_access_key_is_a_setting_of_franz_go() -> None:
     with FakeCluster(brokers=1, listeners=["SASL_PLAINTEXT"]) as kafka:
-        found = kafka.client_settings("franz-go", **IAM)["sasl"]
-    assert found == {"mechanism": "AWS_MSK_IAM", "username": "AKID", "password": "secret"}
+        sasl = kafka.client_settings("franz-go", **IAM)["sasl"]
+    assert sasl == {"mechanism": "AWS_MSK_IAM", "username": "AKID", "password": "secret"}
 
 
 def test_java_gets_a_file_with_the_token_that_is_gone_with_the_cluster() -> None:

@@ -111,9 +111,9 @@ def test_a_producer_with_acks_0_loses_nothing_in_front_of_nonsense(kafka: FakeCl
 
 def test_each_request_in_front_of_the_end_has_its_response(kafka: FakeCluster, send: Send) -> None:
     with send(kafka, [api_versions(version=0, correlation_id=number) for number in range(REQUESTS)]) as client:
-        found = [decode_response(18, 0, client.receive())[0] for _ in range(REQUESTS)]
+        correlation_ids = [decode_response(18, 0, client.receive())[0] for _ in range(REQUESTS)]
         assert client.is_closed_by_broker()
-    assert found == list(range(REQUESTS))
+    assert correlation_ids == list(range(REQUESTS))
     wait_until(lambda: connections(kafka) == 0, "the end of the connection")
 
 

@@ -30,16 +30,16 @@ def kafka() -> Iterator[FakeCluster]:
 @pytest.fixture
 def steps(kafka: FakeCluster, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Return the records with content of each step that is done from now on."""
-    found: list[int] = []
+    counts: list[int] = []
     go_on = TlsTransport.go_on
 
     def counted(self: TlsTransport) -> bytes:
         received = go_on(self)
-        found.append(self.records)
+        counts.append(self.records)
         return received
 
     monkeypatch.setattr(TlsTransport, "go_on", counted)
-    return found
+    return counts
 
 
 def single_bytes(data: bytes) -> list[bytes]:

@@ -102,7 +102,7 @@ def test_a_listener_has_settings_of_its_own(loop: str) -> None:
             assert port_told_to(client)
 
 
-@pytest.mark.parametrize("what", [each for each in CHOICES if each not in ("valid", "nothing")])
+@pytest.mark.parametrize("what", [choice for choice in CHOICES if choice not in ("valid", "nothing")])
 def test_a_client_refuses_what_is_wrong_until_it_is_right_again(kafka: FakeCluster, what: str) -> None:
     kafka.tls.present(what)
     with pytest.raises(ssl.SSLCertVerificationError) as refused:

@@ -72,18 +72,18 @@ class Pair:
 
     def pass_on(self, sizes: Sequence[int] = ()) -> bytes:
         """Pass on what is sent, in reads of these sizes and the rest. Return the content."""
-        data, found = self.sent.read(), b""
+        data, content = self.sent.read(), b""
         for size in (*sizes, len(data)):
             self.transport.feed(memoryview(bytearray(data[:size])))
             data = data[size:]
-            found += self.steps()
-        return found
+            content += self.steps()
+        return content
 
     def steps(self) -> bytes:
-        found = self.transport.go_on()
+        content = self.transport.go_on()
         while self.transport.has_more:
-            found += self.transport.go_on()
-        return found
+            content += self.transport.go_on()
+        return content
 
 
 @pytest.fixture(scope="module")
@@ -132,12 +132,12 @@ def test_the_socket_is_not_read_while_bytes_wait_for_a_step(pair: Pair) -> None:
     """FIN behind them would close the socket before they are used."""
     pair.send([b"x"] * MANY)
     pair.transport.feed(memoryview(pair.sent.read()))
-    found = pair.transport.go_on()
+    content = pair.transport.go_on()
     pair.transport.pause_reading()
     pair.transport.resume_reading()
     assert pair.transport.has_more
     assert not pair.socket.is_read
-    assert found + pair.steps() == b"x" * MANY
+    assert content + pair.steps() == b"x" * MANY
     assert pair.socket.is_read
 
 
@@ -151,28 +151,28 @@ def test_a_paused_transport_stays_paused_when_nothing_waits(pair: Pair) -> None:
 def test_the_end_of_input_comes_behind_all_content(pair: Pair) -> None:
     pair.send([b"x"] * MANY, ends=True)
     pair.transport.feed(memoryview(pair.sent.read()))
-    found = pair.transport.go_on()
+    content = pair.transport.go_on()
     while pair.transport.has_more:
         assert not pair.transport.has_ended
-        found += pair.transport.go_on()
-    assert found == b"x" * MANY
+        content += pair.transport.go_on()
+    assert content == b"x" * MANY
     assert pair.transport.has_ended
     assert not pair.socket.is_closed
 
 
 def test_a_transport_whose_peer_has_ended_is_closed_when_reading_resumes(pair: Pair) -> None:
     async def closes() -> list[bool]:
-        found = []
+        closed = []
         pair.transport.resume_reading()
         pair.transport.pause_reading()
         await asyncio.sleep(0)
-        found.append(pair.socket.is_closed)
+        closed.append(pair.socket.is_closed)
         pair.transport.resume_reading()
-        found.append(pair.socket.is_closed)
+        closed.append(pair.socket.is_closed)
         pair.transport.write(b"last")
         await asyncio.sleep(0)
-        found.append(pair.socket.is_closed)
-        return found
+        closed.append(pair.socket.is_closed)
+        return closed
 
     pair.transport.pause_reading()
     pair.send([b"x"], ends=True)

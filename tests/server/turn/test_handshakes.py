@@ -58,16 +58,16 @@ async def test_a_turn_does_four_steps_and_the_others_wait_in_order() -> None:
     peers = Peers(10)
     peers.begin()
     assert peers.done == [0, 1, 2, 3]
-    assert [each.reading for each in peers.transports] == [True] * 4 + [False] * 6
+    assert [transport.reading for transport in peers.transports] == [True] * 4 + [False] * 6
     await asyncio.sleep(0)
     assert peers.done == list(range(8))
-    assert [each.reading for each in peers.transports] == [True] * 8 + [False] * 2
+    assert [transport.reading for transport in peers.transports] == [True] * 8 + [False] * 2
     holding = [peers.handshakes.is_holding]
     await asyncio.sleep(0)
     assert peers.done == list(range(10))
     holding.append(peers.handshakes.is_holding)
     assert holding == [True, False]
-    assert all(each.reading for each in peers.transports)
+    assert all(transport.reading for transport in peers.transports)
 
 
 @on_a_loop

@@ -50,14 +50,14 @@ def test_any_text_is_one_short_printable_line(text: str) -> None:
 
 def test_some_are_shown_and_the_rest_is_counted(caplog: pytest.LogCaptureFixture) -> None:
     async def work() -> None:
-        told = LimitedLog(LOG, asyncio.get_running_loop())
+        log = LimitedLog(LOG, asyncio.get_running_loop())
         for number in range(300):
-            told.info("closed %s: %d", "a\nb", number)
-        told.warning("another %s", "kind")
+            log.info("closed %s: %d", "a\nb", number)
+        log.warning("another %s", "kind")
         await until(lambda: len(caplog.messages) >= 12, "the count of those that were not shown")
-        told.info("closed %s: %d", "again", 1)
-        told.settle()
-        told.settle()
+        log.info("closed %s: %d", "again", 1)
+        log.settle()
+        log.settle()
 
     with caplog.at_level(logging.INFO, "fakebroker"):
         run(work())
@@ -108,7 +108,7 @@ def test_an_hour_of_it_is_some_hundred_lines(caplog: pytest.LogCaptureFixture) -
     log.settle()
     shown = caplog.messages.count("closed")
     counts = [re.fullmatch(r"and (\d+) more like it in the last (\w+).*", line) for line in caplog.messages]
-    told_of = [(int(found[1]), found[2]) for found in counts if found is not None]
+    told_of = [(int(match[1]), match[2]) for match in counts if match is not None]
     assert told_of[:8] == [
         (10, "second"), (39, "2"), (79, "4"), (159, "8"), (319, "16"), (639, "32"), (1199, "60"), (1199, "60"),
     ]  # fmt: skip
@@ -155,10 +155,10 @@ def test_strangers_cannot_make_many_kinds(caplog: pytest.LogCaptureFixture) -> N
 
 def test_nothing_is_counted_where_nothing_is_shown(caplog: pytest.LogCaptureFixture) -> None:
     async def work() -> None:
-        told = LimitedLog(LOG, asyncio.get_running_loop())
+        log = LimitedLog(LOG, asyncio.get_running_loop())
         for _ in range(100):
-            told.info("x")
-        told.settle()
+            log.info("x")
+        log.settle()
 
     with caplog.at_level(logging.WARNING, "fakebroker"):
         asyncio.run(work())

@@ -70,16 +70,16 @@ def test_what_does_not_fit_is_dropped_and_counted(log: logging.Logger) -> None:
     os.close(reading)
     lines = data.decode().splitlines()
 
-    told = 0  # or counted
+    dropped = 0  # or counted
     for line in lines[:-1]:
         words = line.split()[2:]
         if words[0] == "WARNING":
             assert words[2:] == ["lines", "were", "dropped", "here:", "stderr", "was", "not", "read"]
-            told += int(words[1])
+            dropped += int(words[1])
         else:
-            assert words[:3] == ["INFO", "line", str(told)]
-            told += 1
-    assert told == 5_000
+            assert words[:3] == ["INFO", "line", str(dropped)]
+            dropped += 1
+    assert dropped == 5_000
     assert 500 < sum(" INFO line " in line for line in lines) < 5_000
     assert lines[-1].endswith(" INFO the next")
 

@@ -56,8 +56,8 @@ def root(tmp_path: Path) -> Path:
 
 def affected(root: Path, *paths: str) -> dict[str, int] | None:
     """Return the affected test files by their names, with their distances."""
-    found = distances_of(ImportGraph(root), [Change(path) for path in paths])
-    return None if found is None else {Path(file).stem: distance for file, distance in found.items()}
+    distances = distances_of(ImportGraph(root), [Change(path) for path in paths])
+    return None if distances is None else {Path(file).stem: distance for file, distance in distances.items()}
 
 
 @pytest.mark.parametrize(
@@ -83,21 +83,21 @@ def affected(root: Path, *paths: str) -> dict[str, int] | None:
     ],
 )
 def test_the_tests_that_import_or_read_what_changed(root: Path, path: str, expected: dict[str, int] | None) -> None:
-    found = affected(root, path)
-    assert found == expected
+    distances = affected(root, path)
+    assert distances == expected
 
 
 def test_a_file_that_is_gone_affects_those_that_still_import_it(root: Path) -> None:
     (root / "fakebroker/log.py").unlink()
-    found = affected(root, "fakebroker/log.py")
-    assert found is not None
-    assert {"test_log", "test_core"} <= found.keys()
+    distances = affected(root, "fakebroker/log.py")
+    assert distances is not None
+    assert {"test_log", "test_core"} <= distances.keys()
 
 
 def test_the_shortest_of_several_distances_counts(root: Path) -> None:
-    found = affected(root, "fakebroker/log.py", "tests/test_core.py")
-    assert found is not None
-    assert found["test_core"] == 0
+    distances = affected(root, "fakebroker/log.py", "tests/test_core.py")
+    assert distances is not None
+    assert distances["test_core"] == 0
 
 
 def test_facts_are_read_again_only_if_a_file_changes(root: Path, tmp_path: Path) -> None:
@@ -128,7 +128,7 @@ def test_what_is_recorded_not_to_execute_it_is_left_out_and_said(root: Path) -> 
     assert "tests/test_log.py" in choice.files, "it imports the file itself"
     assert choice.files.index("tests/test_core.py") < choice.files.index("tests/test_user.py")
     assert "tests/test_user.py" in choice.files, "it is not recorded"
-    assert [each.split(",")[0] for each in choice.left_out] == ["1 test files import what changed"]
+    assert [line.split(",")[0] for line in choice.left_out] == ["1 test files import what changed"]
 
 
 def test_a_change_outside_of_functions_leaves_none_out(root: Path) -> None:

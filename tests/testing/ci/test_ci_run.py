@@ -16,8 +16,8 @@ PASSES, FAILS = (Step((sys.executable, "-c", f"raise SystemExit({status})")) for
 
 
 def test_a_step_that_fails_ends_ci_and_not_the_night() -> None:
-    assert [each.status for each in run_all([PASSES, FAILS, PASSES], goes_on=False)] == [0, 3]
-    assert [each.status for each in run_all([PASSES, FAILS, PASSES], goes_on=True)] == [0, 3, 0]
+    assert [step.status for step in run_all([PASSES, FAILS, PASSES], goes_on=False)] == [0, 3]
+    assert [step.status for step in run_all([PASSES, FAILS, PASSES], goes_on=True)] == [0, 3, 0]
 
 
 def test_a_step_says_what_it_was_and_how_it_ended(capfd: pytest.CaptureFixture[str]) -> None:

@@ -44,17 +44,17 @@ def orders(retries: int, count: int = 1) -> Test:
 def test_the_duplicate_is_found_and_nothing_else() -> None:
     survey = every_failure(orders(retries=2))
 
-    [found] = survey.failed
-    assert found.point.text == "Produce 1: it is done, and REQUEST_TIMED_OUT is answered"
-    assert found.reason.startswith("duplicate: orders-0 offset 1: the same record as at offset 0")
+    [failure] = survey.failed
+    assert failure.point.text == "Produce 1: it is done, and REQUEST_TIMED_OUT is answered"
+    assert failure.reason.startswith("duplicate: orders-0 offset 1: the same record as at offset 0")
     assert survey.summary() == "6 points of failure: 5 survived, 1 failed"
-    assert found.point.spec in str(survey)
+    assert failure.point.spec in str(survey)
 
 
 def test_the_line_of_a_failure_brings_it_about_again() -> None:
-    [found] = every_failure(orders(retries=2)).failed
+    [failure] = every_failure(orders(retries=2)).failed
     with FakeCluster() as kafka:
-        kafka.faults.add(Fault.from_json(json.loads(found.point.spec)))
+        kafka.faults.add(Fault.from_json(json.loads(failure.point.spec)))
         orders(retries=2)(kafka)
         assert [finding.kind for finding in check_history(kafka.journal)] == ["duplicate"]
 
@@ -96,8 +96,8 @@ def test_a_failure_that_the_test_tells_of() -> None:
         client.close()
 
     survey = every_failure(test)
-    assert [each.outcome for each in survey.tried] == [FAILED] * 6
-    assert {each.reason.split(":")[0] for each in survey.tried} == {"error", "AssertionError"}
+    assert [attempt.outcome for attempt in survey.tried] == [FAILED] * 6
+    assert {attempt.reason.split(":")[0] for attempt in survey.tried} == {"error", "AssertionError"}
 
 
 def test_a_point_that_the_next_run_does_not_reach() -> None:
@@ -118,7 +118,7 @@ def test_equal_records_that_the_test_writes_itself_are_no_finding() -> None:
         client.place("order 0", 500)
         client.close()
 
-    assert not [each for each in every_failure(test).failed if "duplicate" in each.reason]
+    assert not [failure for failure in every_failure(test).failed if "duplicate" in failure.reason]
 
 
 def test_a_run_that_hangs_is_broken_off() -> None:

@@ -32,6 +32,6 @@ def test_the_example() -> None:
 def test_the_options() -> None:
     from fakebroker.testing.plugin import trials
 
-    told = set(re.findall(r"`(--kafka-[\w-]+)", PAGE)) | {"--kafka-every-failure"}
+    options = set(re.findall(r"`(--kafka-[\w-]+)", PAGE)) | {"--kafka-every-failure"}
     source = Path(trials.__file__).read_text()
-    assert told == set(re.findall(r'"(--kafka-[\w-]+)"', source))
+    assert options == set(re.findall(r'"(--kafka-[\w-]+)"', source))

@@ -17,8 +17,8 @@ def points(*acks: int) -> list[Point]:
     simulation = Simulation(journal=journal)
     simulation.topic("t")
     client = simulation.connect()
-    for number, each in enumerate(acks):
-        client.send(wire.produce(number, each, 1_000, [(("t", 0), wire.batch(b"v", 1, 1))]))
+    for number, level in enumerate(acks):
+        client.send(wire.produce(number, level, 1_000, [(("t", 0), wire.batch(b"v", 1, 1))]))
     return points_of(journal)
 
 
@@ -41,16 +41,16 @@ def test_what_does_not_wait_is_not_told_that_it_waited_in_vain_and_what_has_no_a
 
 
 def test_each_request_of_an_api_has_its_number() -> None:
-    found = points(1, 1, 0)
-    assert [point.text.split(":")[0] for point in found if "is lost" in point.text] == [
+    points_ = points(1, 1, 0)
+    assert [point.text.split(":")[0] for point in points_ if "is lost" in point.text] == [
         "Produce 1",
         "Produce 1",
         "Produce 2",
         "Produce 2",
         "Produce 3",
     ]
-    assert {point.fault.times.on_call for point in found} == {1, 2, 3}
-    assert all(point.fault.when.api == ("Produce",) for point in found)
+    assert {point.fault.times.on_call for point in points_} == {1, 2, 3}
+    assert all(point.fault.when.api == ("Produce",) for point in points_)
 
 
 def test_a_point_can_be_had_again_by_its_json() -> None:
@@ -61,9 +61,9 @@ def test_a_point_can_be_had_again_by_its_json() -> None:
 
 
 def test_a_sample_is_spread_evenly() -> None:
-    found = points(*[1] * 10)
-    assert sample(found, 1_000) == found
-    chosen = sample(found, 7)
+    points_ = points(*[1] * 10)
+    assert sample(points_, 1_000) == points_
+    chosen = sample(points_, 7)
     assert len(chosen) == len(set(chosen)) == 7
-    assert [found.index(point) for point in chosen] == sorted(found.index(point) for point in chosen)
-    assert found.index(chosen[-1]) > len(found) * 0.8
+    assert [points_.index(point) for point in chosen] == sorted(points_.index(point) for point in chosen)
+    assert points_.index(chosen[-1]) > len(points_) * 0.8

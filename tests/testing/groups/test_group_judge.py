@@ -201,5 +201,5 @@ def test_a_journal_tells_the_watermark_afterwards() -> None:
     begins(history, 0, 1)
     moved = [WatermarkMoved(0, 0, "t", 0, 0, watermark, 9) for watermark in (1, 2)]
     assert history.check_watermarks(moved) == []
-    [found] = history.check_watermarks(moved[:1])
-    assert str(found) == "above watermark: t-0 was read to 1, the watermark is 1"
+    [finding] = history.check_watermarks(moved[:1])
+    assert str(finding) == "above watermark: t-0 was read to 1, the watermark is 1"

@@ -56,12 +56,12 @@ def test_the_counts_are_those_of_the_judge_of_histories(settings: dict[str, Any]
         for partition, log in enumerate(trial.logs)
         for offset, number in enumerate(log)
     ]
-    found = Counter(finding.kind for finding in history.check_read(read))
+    counts = Counter(finding.kind for finding in history.check_read(read))
     more = Counter(number for log in trial.logs for number in log)
-    assert (found["lost"], found["reordered"]) == (result.lost, result.reordered)
-    assert found["duplicate"] == sum(more.values()) - len(more)
+    assert (counts["lost"], counts["reordered"]) == (result.lost, result.reordered)
+    assert counts["duplicate"] == sum(more.values()) - len(more)
     assert result.duplicated == sum(count > 1 for count in more.values())
-    assert wanted <= set(found), found
+    assert wanted <= set(counts), counts
     assert result.acknowledged + result.failed == result.sent == len(history.calls)
 
 

@@ -12,7 +12,7 @@ OF_CLIENTS = {"NETWORK_EXCEPTION"}
 
 
 def told(place: str) -> set[str]:
-    return {each.error for each in read() if each.api == "Produce" and each.place == place}
+    return {certainty.error for certainty in read() if certainty.api == "Produce" and certainty.place == place}
 
 
 def test_what_is_answered_behind_the_work_leaves_it_open() -> None:

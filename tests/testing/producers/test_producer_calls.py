@@ -16,21 +16,21 @@ def call(value: bytes | None = b"v") -> ProducerCall:
 @pytest.mark.parametrize(
     ("tell", "outcome"),
     [
-        (lambda each: None, CallOutcome.OPEN),
-        (lambda each: each.ok(0, 5), CallOutcome.OK),
-        (lambda each: each.refused("too large"), CallOutcome.FAILED),
-        (lambda each: each.unknown(), CallOutcome.UNKNOWN),
-        (lambda each: each.failed("NOT_ENOUGH_REPLICAS"), CallOutcome.FAILED),
-        (lambda each: each.failed("NOT_ENOUGH_REPLICAS", tries=2), CallOutcome.UNKNOWN),
-        (lambda each: each.failed("REQUEST_TIMED_OUT"), CallOutcome.UNKNOWN),
-        (lambda each: each.failed(), CallOutcome.UNKNOWN),
+        (lambda made: None, CallOutcome.OPEN),
+        (lambda made: made.ok(0, 5), CallOutcome.OK),
+        (lambda made: made.refused("too large"), CallOutcome.FAILED),
+        (lambda made: made.unknown(), CallOutcome.UNKNOWN),
+        (lambda made: made.failed("NOT_ENOUGH_REPLICAS"), CallOutcome.FAILED),
+        (lambda made: made.failed("NOT_ENOUGH_REPLICAS", tries=2), CallOutcome.UNKNOWN),
+        (lambda made: made.failed("REQUEST_TIMED_OUT"), CallOutcome.UNKNOWN),
+        (lambda made: made.failed(), CallOutcome.UNKNOWN),
     ],
 )
 def test_outcome(tell: Callable[[ProducerCall], None], outcome: CallOutcome) -> None:
-    each = call()
-    tell(each)
-    assert each.outcome is outcome
-    assert each.may_have_written == (outcome is not CallOutcome.FAILED)
+    producer_call = call()
+    tell(producer_call)
+    assert producer_call.outcome is outcome
+    assert producer_call.may_have_written == (outcome is not CallOutcome.FAILED)
 
 
 def test_what_is_unknown_may_be_told_later() -> None:
@@ -44,15 +44,15 @@ def test_what_is_unknown_may_be_told_later() -> None:
 
 
 def test_what_is_certain_stays() -> None:
-    each = call()
-    each.ok(0, 7)
-    each.ok(0, 7)
-    each.unknown("late")
-    assert each.outcome is CallOutcome.OK
+    producer_call = call()
+    producer_call.ok(0, 7)
+    producer_call.ok(0, 7)
+    producer_call.unknown("late")
+    assert producer_call.outcome is CallOutcome.OK
     with pytest.raises(ValueError, match=r"call 3 of client 'me' \(t, b'v'\) is ok already, and cannot become failed"):
-        each.refused()
+        producer_call.refused()
     with pytest.raises(ValueError, match="cannot become ok"):
-        each.ok(0, 8)
+        producer_call.ok(0, 8)
 
 
 def test_a_long_value_is_shown_in_part() -> None:

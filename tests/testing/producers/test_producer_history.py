@@ -34,11 +34,11 @@ class Told(NamedTuple):
 
 def history(*calls: Told) -> ProducerHistory:
     made = ProducerHistory()
-    for each in calls:
-        call = made.invokes(each.client, "t", each.value)
-        match each.how:
+    for planned in calls:
+        call = made.invokes(planned.client, "t", planned.value)
+        match planned.how:
             case "ok":
-                call.ok(each.partition, each.at)
+                call.ok(planned.partition, planned.at)
             case "placeless":
                 call.ok()
             case "failed":
@@ -120,7 +120,7 @@ def test_what_is_said(kind: str) -> None:
 
 def test_other_sentences() -> None:
     made = history(Told(b"a", at=0), Told(b"b", at=0), Told(b"c", "placeless"), Told(b"a", at=0, partition=1))
-    assert [str(each).partition(" was ")[2] for each in made.check_read(read("a", "a"))] == [
+    assert [str(finding).partition(" was ")[2] for finding in made.check_read(read("a", "a"))] == [
         "told that it is written, and it is not",
         "told that it stands here, and another record does",
         "asked for it 2 times",
@@ -153,8 +153,8 @@ def test_a_topic_that_was_made_anew_has_two_lives() -> None:
     lives = [{("t", 0): JudgedLog(dict(enumerate(map(standing, letters))))} for letters in ("ab", "ca")]
     calls = [Told(b"a", at=0), Told(b"b", at=1), Told(b"c", at=0), Told(b"a", at=1)]
     assert history(*calls).check_logs(lives) == []
-    assert [each.kind for each in history(*calls).check_logs(lives[1:])] == [LOST, LOST]
-    assert [each.kind for each in history(*calls[:3]).check_logs(lives)] == [REORDERED]
+    assert [finding.kind for finding in history(*calls).check_logs(lives[1:])] == [LOST, LOST]
+    assert [finding.kind for finding in history(*calls[:3]).check_logs(lives)] == [REORDERED]
 
 
 def test_what_was_aborted_is_compared_with_nothing() -> None:
@@ -186,10 +186,10 @@ def plain(calls: list[Told], logs: list[str]) -> set[tuple[str, int, int, str]]:
     findings = set()
     for letter in {chr(call.value[0]) for call in calls}:
         mine = [call for call in calls if call.value == letter.encode()]
-        copies = [(partition, offset) for partition, offset, each in places if each == letter]
-        told = {(call.partition, call.at) for call in mine if call.how == "ok"}
-        for place in told - set(copies):
-            findings.add((MISPLACED if set(copies) - told else LOST, *place, letter))
+        copies = [(partition, offset) for partition, offset, letter_ in places if letter_ == letter]
+        acknowledged = {(call.partition, call.at) for call in mine if call.how == "ok"}
+        for place in acknowledged - set(copies):
+            findings.add((MISPLACED if set(copies) - acknowledged else LOST, *place, letter))
         if not copies and any(call.how == "placeless" for call in mine):
             findings.add((LOST, -1, -1, letter))
         if copies and all(call.how == "failed" for call in mine):
@@ -200,10 +200,10 @@ def plain(calls: list[Told], logs: list[str]) -> set[tuple[str, int, int, str]]:
             if log.index(x) != before or log.index(y) != after:
                 continue
             pairs = [
-                [(number, each.client) for number, each in enumerate(calls) if each.value == value.encode()]
+                [(number, call.client) for number, call in enumerate(calls) if call.value == value.encode()]
                 for value in (x, y)
             ]
-            tried = [[each for each in pair if calls[each[0]].how != "failed"] for pair in pairs]
+            tried = [[candidate for candidate in pair if calls[candidate[0]].how != "failed"] for pair in pairs]
             one_client = len({client for pair in tried for _, client in pair}) == 1
             if all(tried) and one_client and all(b < a for (a, _), (b, _) in product(*tried)):
                 findings.add((REORDERED, partition, after, y))
@@ -226,9 +226,9 @@ tellings = st.builds(
 @given(st.lists(tellings, max_size=7), logs)
 def test_any_history_is_judged_by_the_rules(calls: list[Told], logs: list[str]) -> None:
     said = history(*calls).check_read(read(*logs))
-    assert {(each.kind, each.partition, each.offset, each.sentence.split(": ")[1][2]) for each in said} == plain(
-        calls, logs
-    )
+    assert {
+        (finding.kind, finding.partition, finding.offset, finding.sentence.split(": ")[1][2]) for finding in said
+    } == plain(calls, logs)
 
 
 class Written(NamedTuple):
@@ -309,13 +309,13 @@ def test_one_slip_is_found_alone(steps: list[Written], data: st.DataObject) -> N
     changed, kind = SLIP[step.fate](calls, list(logs), at)
     said = history(*calls).check_read(read(*changed))
     is_last = not any(
-        each.partition == step.partition and each.client == step.client and each.fate in ("ok", "there")
-        for each in steps[at + 1 :]
+        step_.partition == step.partition and step_.client == step.client and step_.fate in ("ok", "there")
+        for step_ in steps[at + 1 :]
     )
     if kind == REORDERED and is_last:
         assert said == []
     else:
-        assert [each.kind for each in said] == [kind]
+        assert [finding.kind for finding in said] == [kind]
         assert call.value.decode() in said[0].sentence
 
 

@@ -58,12 +58,12 @@ def test_what_a_broker_did_with_a_request_and_why(journal: Journal) -> None:
 
 def test_a_timeline_has_the_last_move_of_a_busy_high_watermark(journal: Journal) -> None:
     """A request for two partitions waits for one of them, and others write to the other one all the time."""
-    told, request = journal.events(), numbers(journal)[12]
-    at = 1 + next(at for at, one in enumerate(told) if isinstance(one, Parked) and one.request == request)
-    append = next(one for one in told if isinstance(one, Append) and one.request == request)
+    events, request = journal.events(), numbers(journal)[12]
+    at = 1 + next(at for at, one in enumerate(events) if isinstance(one, Parked) and one.request == request)
+    append = next(one for one in events if isinstance(one, Append) and one.request == request)
     moves = [WatermarkMoved(append.mono_ms, append.wall_ms, "t", 0, 0, place, 99) for place in range(1_000)]
     noted = IsrChanged(append.mono_ms, append.wall_ms, "t", 0, 0, (1, 2))
-    steps = steps_of_request([*told[:at], *moves, noted, *moves[:10], *told[at:]], request)
+    steps = steps_of_request([*events[:at], *moves, noted, *moves[:10], *events[at:]], request)
     assert [step.text for step in steps[3:-1]] == [
         "parked, for at most 500 ms",
         "high watermark of t-0: 999, its log ends at 99",
@@ -80,9 +80,9 @@ def test_time_counts_from_when_the_request_came(journal: Journal) -> None:
 
 
 def test_a_request_is_found_by_what_it_wrote(journal: Journal) -> None:
-    found = numbers(journal)
-    assert steps_of_offset(journal.events(), "t", 0, 1) == steps_of_request(journal, found[12])
-    assert steps_of_offset(journal.events(), "u", 0, 0) == steps_of_request(journal, found[21])
+    requests = numbers(journal)
+    assert steps_of_offset(journal.events(), "t", 0, 1) == steps_of_request(journal, requests[12])
+    assert steps_of_offset(journal.events(), "u", 0, 0) == steps_of_request(journal, requests[21])
     for place in (("t", 0, 99), ("t", 1, 0), ("v", 0, 0)):
         with pytest.raises(ValueError, match=f"that wrote offset {place[2]} of {place[0]}-{place[1]}"):
             steps_of_offset(journal.events(), *place)

@@ -102,23 +102,23 @@ class Run:
     def _callback(self, record: int) -> Callback:
         def told(metadata: RecordMetadata | None, error: ProducerError | None) -> None:
             assert record not in self.told, "a record is called back once"
-            found = metadata.offset if metadata is not None else error
-            assert found is not None
-            self.told[record] = found
+            result = metadata.offset if metadata is not None else error
+            assert result is not None
+            self.told[record] = result
 
         return told
 
     def logs(self) -> list[list[tuple[int, int]]]:
         """(offset, record) of each partition."""
-        found = []
+        logs_ = []
         for at in range(_PARTITIONS):
             log: list[tuple[int, int]] = []
             for batch in self.simulation.partition("t", at).leader_log.batches_from(0):
                 for index, record in enumerate(decode_records(batch.data)):
                     assert record.value is not None
                     log.append((batch.base_offset + index, int(record.value.split(b" ")[0])))
-            found.append(log)
-        return found
+            logs_.append(log)
+        return logs_
 
 
 def check(run: Run) -> None:
@@ -135,8 +135,8 @@ def check(run: Run) -> None:
             if twice:
                 continue
             for record in sent:
-                told = run.told[record]
-                assert isinstance(told, ProducerError) or told in (places[record], -1), (record, told)
+                result = run.told[record]
+                assert isinstance(result, ProducerError) or result in (places[record], -1), (record, result)
             written = [record for record in sent if record in places]
             acknowledged = [record for record in written if not isinstance(run.told[record], ProducerError)]
             assert sorted(acknowledged, key=lambda record: places[record]) == acknowledged
@@ -150,7 +150,7 @@ def test_what_may_take_its_time_is_written_once_and_in_order(generation: str, se
         run.step()
     run.end()
     check(run)
-    assert not [told for told in run.told.values() if isinstance(told, ProducerError)]
+    assert not [result for result in run.told.values() if isinstance(result, ProducerError)]
 
 
 @pytest.mark.parametrize("generation", ["2.0", "4.3"])

@@ -59,12 +59,12 @@ def test_a_batch_that_a_broker_times_out_and_that_is_tried_again() -> None:
     world.producers.advance(5_200)
     world.simulation.followers("instant")
     world.producers.advance(10_000)
-    found = rows(world)
-    batch = found["shop: batch 2"]
+    rows_ = rows(world)
+    batch = rows_["shop: batch 2"]
     assert batch.bars == [(0, 0, "queued"), (0, 5_002, "flying"), (5_002, 5_102, "queued"), (5_102, 5_201, "flying")]
     assert batch.marks == [(5_002, "again"), (5_201, "done")]
     assert (batch.outcome, batch.tone) == ("called back at 5,201 ms, offset 2", "good")
-    first, second = (row for name, row in found.items() if name.startswith("broker 1: request"))
+    first, second = (row for name, row in rows_.items() if name.startswith("broker 1: request"))
     assert first.bars == [(0, 1, "unread"), (1, 1, "handled"), (1, 5_001, "parked")]
     assert (first.outcome, first.tone) == ("REQUEST_TIMED_OUT, offset 1 at 5,001 ms", "bad")
     assert (second.outcome, second.tone) == ("NONE, offset 2 at 5,200 ms", "good")
@@ -83,11 +83,11 @@ def test_a_broker_that_is_dead_and_what_expires_meanwhile() -> None:
     world.producers.advance(10)
     world.send()
     world.producers.advance(1_000)
-    found = rows(world)
-    assert found["shop: batch 2"].outcome.startswith("expired at ")
-    assert [mark.kind for mark in found["shop: batch 2"].marks] == ["expired"]
-    assert found["shop: connection to node 1"].outcome.startswith("lost, ")
-    assert list(found)[-1] == "broker 1: killed"
+    rows_ = rows(world)
+    assert rows_["shop: batch 2"].outcome.startswith("expired at ")
+    assert [mark.kind for mark in rows_["shop: batch 2"].marks] == ["expired"]
+    assert rows_["shop: connection to node 1"].outcome.startswith("lost, ")
+    assert list(rows_)[-1] == "broker 1: killed"
     (group,) = [group for group in Drawing(world.steps()).groups if group.is_broker]
     assert group.down == [(0, Drawing(world.steps()).end_ms)]
 
@@ -112,14 +112,14 @@ def test_a_request_without_a_producer_journal_has_its_row() -> None:
     for number in (1, 2):
         client.send(wire.produce(number, -1, 500, [(("orders", 0), records)]))
     world.producers.advance(2_000)
-    found = rows(world)
-    assert found["broker 1: request 1 of sim"].bars == [(0, 0, "unread"), (0, 0, "handled"), (0, 500, "parked")]
-    assert found["broker 1: request 2 of sim"].bars == [
+    rows_ = rows(world)
+    assert rows_["broker 1: request 1 of sim"].bars == [(0, 0, "unread"), (0, 0, "handled"), (0, 500, "parked")]
+    assert rows_["broker 1: request 2 of sim"].bars == [
         (0, 500, "unread"),
         (500, 500, "handled"),
         (500, 1_000, "parked"),
     ]
-    assert found["broker 1: request 2 of sim"].outcome == "REQUEST_TIMED_OUT, offset 2 at 1,000 ms"
+    assert rows_["broker 1: request 2 of sim"].outcome == "REQUEST_TIMED_OUT, offset 2 at 1,000 ms"
 
 
 def test_what_is_throttled() -> None:
@@ -185,9 +185,9 @@ def test_no_label_lies_on_another_and_the_same_steps_give_the_same_bytes(records
         world.producers.advance(1_000)
         svgs.append(picture(world.steps(), "<dead> & gone"))
     assert svgs[0] == svgs[1]
-    found = labels(svgs[0])
-    assert found[0][0] == "<dead> & gone"
-    for (one, x, y), (other, other_x, other_y) in combinations(found, 2):
+    labels_ = labels(svgs[0])
+    assert labels_[0][0] == "<dead> & gone"
+    for (one, x, y), (other, other_x, other_y) in combinations(labels_, 2):
         apart = (
             abs(y - other_y) >= _LINE or x + len(one) * _CHARACTER <= other_x or other_x + len(other) * _CHARACTER <= x
         )

@@ -121,9 +121,9 @@ def check(journal: ProducerJournal) -> None:
 
 
 def test_it_is_a_ring_and_counts_what_it_dropped() -> None:
-    told: list[ProducerEvent] = []
-    journal = ProducerJournal("me", size=2, on_event=told.append)
+    heard: list[ProducerEvent] = []
+    journal = ProducerJournal("me", size=2, on_event=heard.append)
     for connection in range(3):
         journal.append(events.Connecting(0, 0, "me", connection, 1))
     assert [event.connection for event in journal if isinstance(event, events.Connecting)] == [1, 2]
-    assert (journal.dropped, len(journal), len(told), journal.name) == (1, 2, 3, "me")
+    assert (journal.dropped, len(journal), len(heard), journal.name) == (1, 2, 3, "me")

@@ -95,8 +95,8 @@ def test_an_honest_producer_that_gives_up_is_not_accused(generation: str, seed: 
         settings["delivery.timeout.ms"] = 1_000
     run = Run(generation, seed, settings)
     run.carry_out()
-    found = run.findings((LOST, MISPLACED, WRITTEN))
-    assert not found, describe(found)
+    findings = run.findings((LOST, MISPLACED, WRITTEN))
+    assert not findings, describe(findings)
     assert CallOutcome.OPEN not in {call.outcome for call in run.history.calls}
 
 
@@ -133,20 +133,20 @@ def test_a_producer_that_says_acknowledged_and_sends_nothing_is_found() -> None:
     run.send(run.clients[0])
     run.send(run.clients[0])
     run.producers.advance(1_000)
-    found = run.findings()
-    assert {finding.kind for finding in found} == {LOST}
-    assert len(found) == 2, describe(found)
-    assert "client 'p0' was told that it stands here" in found[0].sentence
+    findings = run.findings()
+    assert {finding.kind for finding in findings} == {LOST}
+    assert len(findings) == 2, describe(findings)
+    assert "client 'p0' was told that it stands here" in findings[0].sentence
 
 
 @pytest.mark.interpreted  # patches what is compiled
 def test_a_producer_that_says_refused_and_has_sent_it_is_found() -> None:
     run = Run("4.3", 0, {"enable.idempotence": False, "retries": 0})
     liar = run.clients[0].producer.sender
-    told = liar._completion.complete
+    complete = liar._completion.complete
 
     def lies(batch: ProducerBatch, answer: PartitionResponse, throttle_until_ms: int, now_ms: int) -> None:
-        told(batch, answer.with_code(19), throttle_until_ms, now_ms)  # NOT_ENOUGH_REPLICAS
+        complete(batch, answer.with_code(19), throttle_until_ms, now_ms)  # NOT_ENOUGH_REPLICAS
 
     liar._completion.complete = lies  # type: ignore[method-assign]
     run.send(run.clients[0])

@@ -87,15 +87,15 @@ def test_frozen_followers_time_out_at_the_broker_and_the_batch_is_tried_again() 
 def expired(world: World, record: int) -> tuple[int, str]:
     """After how long, and since when; it is called back once, and that is all that comes."""
     steps = world.timelines().of_record(record)
-    (found,) = [step for step in steps if isinstance(step.event, events.BatchExpired)]
+    (expiry,) = [step for step in steps if isinstance(step.event, events.BatchExpired)]
     (end,) = [step for step in steps if isinstance(step.event, events.RecordCalledBack)]
     assert steps[-1] == end
-    assert end.elapsed_ms == found.elapsed_ms
+    assert end.elapsed_ms == expiry.elapsed_ms
     assert isinstance(end.event, events.RecordCalledBack)
     assert end.event.error == "ProducerTimeoutError"
-    assert isinstance(found.event, events.BatchExpired)
-    assert found.event.message == end.event.message
-    return found.elapsed_ms, found.event.since
+    assert isinstance(expiry.event, events.BatchExpired)
+    assert expiry.event.message == end.event.message
+    return expiry.elapsed_ms, expiry.event.since
 
 
 def test_each_of_the_three_reasons_of_2_0_shows() -> None:
@@ -132,10 +132,10 @@ def test_since_kip_91_it_expires_in_flight_too() -> None:
 
 def expired_in_flight(world: World) -> tuple[int, str, bool]:
     steps = world.timelines().of_record(2)
-    (found,) = [step for step in steps if isinstance(step.event, events.BatchExpired)]
-    assert isinstance(found.event, events.BatchExpired)
+    (expiry,) = [step for step in steps if isinstance(step.event, events.BatchExpired)]
+    assert isinstance(expiry.event, events.BatchExpired)
     assert sum(isinstance(step.event, events.RecordCalledBack) for step in steps) == 1
-    return found.elapsed_ms, found.event.since, found.event.was_in_flight
+    return expiry.elapsed_ms, expiry.event.since, expiry.event.was_in_flight
 
 
 def test_a_silent_broker_shows_as_a_connection_that_the_producer_ends() -> None:

@@ -79,12 +79,12 @@ def test_monotonic_clocks_of_two_machines_are_refused(shop: Shop) -> None:
 def test_wall_time_puts_them_in_order(shop: Shop) -> None:
     by_wall = Timelines(shop.events(), shop.broker_journal, by_wall_clock=True)
     assert by_wall.shifts == {}
-    for found, expected in (
+    for steps, expected in (
         (by_wall.of_key("shop"), shop.true().of_key("shop")),
         (by_wall.of_run(), shop.true().of_run()),
     ):
-        assert order(found) == order(expected)
-        assert [step.elapsed_ms for step in found] == [step.elapsed_ms for step in expected]
+        assert order(steps) == order(expected)
+        assert [step.elapsed_ms for step in steps] == [step.elapsed_ms for step in expected]
 
 
 @pytest.mark.parametrize(("off_ms", "shift_ms"), [(-250, 249), (250, -249), (-1, 0), (1, 0)])
@@ -123,20 +123,20 @@ def test_clocks_that_are_rounded_apart_are_one(shop: Shop) -> None:
         journal.name: max(event.mono_ms for event in journal if isinstance(event, RequestSent))
         for journal in shop.journals
     }
-    told = [
+    events = [
         event._replace(mono_ms=event.mono_ms - (3 if event.mono_ms > heard[event.producer] else 0))
         for journal in shop.journals
         for event in journal
     ]
     with pytest.raises(ValueError, match="have different clocks"):
-        Timelines(told, shop.broker_journal)
+        Timelines(events, shop.broker_journal)
     # Each way takes 1 ms here: an answer that seems to come 1 ms before it was sent is 2 ms early.
-    told = [
+    events = [
         event._replace(mono_ms=event.mono_ms - (2 if event.mono_ms > heard[event.producer] else 0))
         for journal in shop.journals
         for event in journal
     ]
-    assert order(Timelines(told, shop.broker_journal).of_key("till")) == order(shop.true().of_key("till"))
+    assert order(Timelines(events, shop.broker_journal).of_key("till")) == order(shop.true().of_key("till"))
 
 
 @pytest.mark.parametrize("off_ms", [{"sent": 2}, {"received": -2}, {"sent": 2, "received": -1}, {"sent": 1}])

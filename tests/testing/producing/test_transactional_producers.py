@@ -66,11 +66,11 @@ def test_a_second_producer_fences_the_first(generation: str) -> None:
     world.send(first, 2, 1)
     call = world.commit(first)
     assert call.is_done
-    told: BaseException | None = call.error
-    while told is not None and not isinstance(told, BrokerError):
-        told = told.__cause__
-    assert isinstance(told, BrokerError)
-    assert told.code == ErrorCode.invalid_producer_epoch  # which is ProducerFencedException in 2.0
+    error: BaseException | None = call.error
+    while error is not None and not isinstance(error, BrokerError):
+        error = error.__cause__
+    assert isinstance(error, BrokerError)
+    assert error.code == ErrorCode.invalid_producer_epoch  # which is ProducerFencedException in 2.0
     if generation != "2.0":  # its record was refused; whether it is fenced the coordinator says
         aborted = world.abort(first).error
         assert isinstance(aborted, BrokerError)

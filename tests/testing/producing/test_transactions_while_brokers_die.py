@@ -143,14 +143,14 @@ def test_all_or_nothing_whatever_happens_to_the_brokers(generation: str, seed: i
     seen = run.world.committed()
     assert len(seen) == len(set(seen)), "no record is seen twice"
     for records, is_committed in run.ended:
-        found = [record for record in records if record in seen]
+        seen_records = [record for record in records if record in seen]
         match is_committed:
             case True:
-                assert found == records
+                assert seen_records == records
             case False:
-                assert found == []
+                assert seen_records == []
             case None:
-                assert found in ([], records)
+                assert seen_records in ([], records)
     assert set(seen) <= {record for records, _ in run.ended for record in records}
 
 

@@ -63,8 +63,8 @@ def test_what_is_parked_elsewhere_is_not_meant() -> None:
 
 
 def test_requests_are_counted() -> None:
-    found = reached("cluster 1 1000; topic 1 1 1 0; produce 0 1 700 1 1 0; fetch 0 0 1 0")
-    assert (found.requests, found.produced) == (2, 1)
+    situations = reached("cluster 1 1000; topic 1 1 1 0; produce 0 1 700 1 1 0; fetch 0 0 1 0")
+    assert (situations.requests, situations.produced) == (2, 1)
 
 
 @pytest.mark.parametrize(

@@ -13,14 +13,14 @@ LOG = "A B x A+ B B- x A"
 
 
 def log(text: str) -> list[OracleLogEntry]:
-    found = []
+    entries = []
     for base, word in enumerate(text.split()):
         producer = None if word[0].islower() else (ord(word[0]), 0, 0)
         commits = {"+": True, "-": False}.get(word[1:])
         ident = b"%d" % base
         batch = ClientBatch(ident, 1, producer, is_transactional=producer is not None, commits=commits)
-        found.append(OracleLogEntry(base, base + 1, batch, 0, 0))
-    return found
+        entries.append(OracleLogEntry(base, base + 1, batch, 0, 0))
+    return entries
 
 
 @pytest.mark.parametrize(("watermark", "stable"), [(0, 0), (1, 0), (3, 0), (4, 1), (5, 1), (6, 6), (7, 7), (8, 7)])

@@ -86,25 +86,25 @@ def alter(frame: bytes, message: Message, before: Message | None, alteration: Al
     if (thing, field) in HEADERS:
         return Altered([_other_header(frame, message, before, field, change, draw)], False, parts)
     if thing == message.name:
-        new, told = _other_body(message, before, field, change, draw)
+        new, description = _other_body(message, before, field, change, draw)
     else:
-        new, told = _other_batch(message, before, alteration.kind, draw)
+        new, description = _other_batch(message, before, alteration.kind, draw)
     try:
         other = new.frame()
     except Exception as problem:  # kio raises what it likes for a value that a field cannot have
         raise NothingToChange from problem
     if other == frame:
         raise NothingToChange
-    return Altered([other], False, parts | set(partitions_of(new.body)), told, new)
+    return Altered([other], False, parts | set(partitions_of(new.body)), description, new)
 
 
 def another(value: Any, change: str, others: list[Any], draw: random.Random) -> Any:
     """Return another value. `others` are those of the same field elsewhere. Raises NothingToChange."""
     if change == "swapped":
-        found = [other for other in others if other != value]
-        if not found:
+        differing = [other for other in others if other != value]
+        if not differing:
             raise NothingToChange
-        return draw.choice(found)
+        return draw.choice(differing)
     if change == "null":
         return None
     if change == "the other value":
@@ -129,7 +129,7 @@ def another(value: Any, change: str, others: list[Any], draw: random.Random) -> 
 
 def _another_value(value: Any, draw: random.Random) -> Any:
     if isinstance(value, Enum):
-        return draw.choice([each for each in type(value) if each is not value])
+        return draw.choice([truth for truth in type(value) if truth is not value])
     if isinstance(value, str):
         return f"{value}'"
     if isinstance(value, bytes):
@@ -171,8 +171,10 @@ def _other_body(
     if not places:
         raise NothingToChange
     place = draw.choice(places)
-    others = [value_at(body, each) for each in places if each != place]
-    others += [] if before is None else [value_at(before.body, each) for each in places_of(before.body, field)]
+    others = [value_at(body, other_place) for other_place in places if other_place != place]
+    others += (
+        [] if before is None else [value_at(before.body, other_place) for other_place in places_of(before.body, field)]
+    )
     old = value_at(body, place)
     new = another(old, change, others, draw)
     return message.with_body(with_value(body, place, new)), f"{_dotted(place)}: {old!r} -> {new!r}"
@@ -187,14 +189,16 @@ def _other_batch(message: Message, before: Message | None, kind: Kind, draw: ran
     place = draw.choice(places)
     old = bytes(value_at(message.body, place))
     previous = (
-        [] if before is None else [value_at(before.body, each) for each in places_of(before.body, message.records)]
+        []
+        if before is None
+        else [value_at(before.body, earlier_place) for earlier_place in places_of(before.body, message.records)]
     )
     new = batches.altered(
         old,
         kind.thing,
         kind.field,
         kind.change,
-        next((bytes(each) for each in previous if each), None),
+        next((bytes(earlier) for earlier in previous if earlier), None),
         lambda value, change, others: another(value, change, others, draw),
         draw,
     )

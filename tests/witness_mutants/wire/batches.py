@@ -68,7 +68,7 @@ def altered(
     if not batches:
         raise NothingToChange
     at = draw.randrange(len(batches))
-    others = [each for number, each in enumerate(batches) if number != at]
+    others = [batch for number, batch in enumerate(batches) if number != at]
     others += [batch for _, batch in whole_batches(before or b"")]
     change_one = _of_record if thing == RECORD else _of_header
     new = change_one(batches[at], field, change, others, another, draw)
@@ -83,7 +83,9 @@ def _of_header(
     if field in (*FLAG_BITS, "compression"):
         bits = FLAG_BITS.get(field) or draw.choice(range(1, 8))
         return pack_batch(header._replace(attributes=header.attributes ^ bits), records)
-    value = another(getattr(header, field), change, [getattr(read_batch_header(each), field) for each in others])
+    value = another(
+        getattr(header, field), change, [getattr(read_batch_header(other_batch), field) for other_batch in others]
+    )
     if field not in OF_WHOLE:
         return pack_batch(header._replace(**{field: value}), records)
     offset, size = OF_WHOLE[field]
@@ -107,7 +109,7 @@ def _of_record(
         raise NothingToChange
     at = draw.randrange(len(records))
     record = records[at]
-    pieces = [_encoded(header, number, each) for number, each in enumerate(records)]
+    pieces = [_encoded(header, number, entry) for number, entry in enumerate(records)]
     if field == "attributes":
         pieces[at] = bytes([draw.randrange(1, 256)]) + pieces[at][1:]
     elif field == "headers":
@@ -115,9 +117,9 @@ def _of_record(
         kept = record.headers if change == "one more" else record.headers[:-1]
         pieces[at] = _encoded(header, at, record._replace(headers=(*kept, *added)))
     else:
-        same = [each for number, each in enumerate(records) if number != at]
-        same += [each for one in others for each in records_of(read_batch_header(one), one) or ()]
-        value = another(getattr(record, field), change, [getattr(each, field) for each in same])
+        same = [other_record for number, other_record in enumerate(records) if number != at]
+        same += [other_record for one in others for other_record in records_of(read_batch_header(one), one) or ()]
+        value = another(getattr(record, field), change, [getattr(other_record, field) for other_record in same])
         pieces[at] = _encoded(header, at, record._replace(**{field: value}))
     plain = b"".join(encode_varint(len(piece)) + piece for piece in pieces)
     return pack_batch(header, compress(Codec(header.compression), plain))

@@ -39,10 +39,10 @@ class Catalogue(NamedTuple):
 
 def catalogue_of(name: str, folder: Path) -> Catalogue:
     """Run the scenario as it is, in the folder."""
-    found: dict[str, list[Message]] = {}
+    messages: dict[str, list[Message]] = {}
     for message in messages_of(name, folder):
-        found.setdefault(message.name, []).append(message)
-    return Catalogue(name, found, load_recording(folder))
+        messages.setdefault(message.name, []).append(message)
+    return Catalogue(name, messages, load_recording(folder))
 
 
 def alteration_of(catalogue: Catalogue, seed: int, number: int) -> Alteration:
@@ -55,22 +55,22 @@ def alteration_of(catalogue: Catalogue, seed: int, number: int) -> Alteration:
         (thing, field) = draw.choice(sorted(fields))
         kind = Kind(thing, field, draw.choice(fields[thing, field]))
         ordinal = draw.randrange(len(messages))
-        found = Alteration(name, kind, ordinal, f"{seed}/{number}")
+        alteration = Alteration(name, kind, ordinal, f"{seed}/{number}")
         before = messages[ordinal - 1] if ordinal else None
         try:
-            alter(messages[ordinal].frame(), messages[ordinal], before, found)
+            alter(messages[ordinal].frame(), messages[ordinal], before, alteration)
         except NothingToChange:
             continue
-        return found
+        return alteration
 
 
 def fields_of(messages: Sequence[Message]) -> dict[tuple[str, str], list[str]]:
     """Return the changes of each field of messages of one name."""
-    found: dict[tuple[str, str], list[str]] = {}
+    changes: dict[tuple[str, str], list[str]] = {}
     richest = next((message for message in messages if message.has_records), messages[0])
     for thing, field, change in changes_of_message(richest):
-        found.setdefault((thing, field), []).append(change)
-    return found
+        changes.setdefault((thing, field), []).append(change)
+    return changes
 
 
 class Run(NamedTuple):
@@ -93,15 +93,15 @@ def tried_on_the_wire(
     on_played: Callable[[], None] = lambda: None,
 ) -> Iterator[list[Tried]]:
     """Play and judge so many alterations, evenly, and yield the results of each stack. Raises NotMeasured."""
-    whole = [(each, number) for number in range(-(-count // len(catalogues))) for each in catalogues][:count]
+    whole = [(catalogue, number) for number in range(-(-count // len(catalogues))) for catalogue in catalogues][:count]
     for start in range(0, count, STACK // len(WAYS)):
         drawn = whole[start : start + STACK // len(WAYS)]
-        alterations = [alteration_of(each, seed, number) for each, number in drawn]
-        folders = [folder / "runs" / each.scenario / str(number) for each, number in drawn]
+        alterations = [alteration_of(catalogue, seed, number) for catalogue, number in drawn]
+        folders = [folder / "runs" / catalogue.scenario / str(number) for catalogue, number in drawn]
         runs: list[Run] = []
-        played = pool.map(play, [each.scenario for each, _ in drawn], alterations, folders)
-        for each, alteration, own, came in zip(drawn, alterations, folders, played, strict=True):
-            runs.append(Run(*each, alteration, came, load_recording(own) if came.is_whole else None))
+        played = pool.map(play, [catalogue.scenario for catalogue, _ in drawn], alterations, folders)
+        for draw, alteration, own, came in zip(drawn, alterations, folders, played, strict=True):
+            runs.append(Run(*draw, alteration, came, load_recording(own) if came.is_whole else None))
             on_played()
         yield judged(spark, catalogues, [run for run in runs if run.played.done is not None], folder / "judged")
         shutil.rmtree(folder)
@@ -116,19 +116,19 @@ def judged(spark: SparkSession, catalogues: Sequence[Catalogue], runs: Sequence[
         for ways in run.recording.ways
     ]
     controls = [
-        Copy(f"{each.scenario}/unchanged/{ways}", each.recording, ways, None)
-        for each in catalogues
-        for ways in each.recording.ways
+        Copy(f"{catalogue.scenario}/unchanged/{ways}", catalogue.recording, ways, None)
+        for catalogue in catalogues
+        for ways in catalogue.recording.ways
     ]
-    found = judged_apart(spark, folder, [*copies, *controls])
+    verdicts = judged_apart(spark, folder, [*copies, *controls])
     for control in controls:
-        said = found[control.name]
+        said = verdicts[control.name]
         if isinstance(said, str) or said.problems() - OF_LATENESS:
             raise NotMeasured(f"{control.name} is not confirmed: {said if isinstance(said, str) else said.told()}")
     return [
         one
         for at, run in enumerate(runs)
-        for one in came_of(run, {ways: found[f"{at}/{ways}"] for ways in WAYS if f"{at}/{ways}" in found})
+        for one in came_of(run, {ways: verdicts[f"{at}/{ways}"] for ways in WAYS if f"{at}/{ways}" in verdicts})
     ]
 
 
@@ -149,29 +149,29 @@ def came_of(run: Run, found_by_ways: Mapping[int, Found | str]) -> Iterator[Trie
     """Yield what came of a run, in each way that it was judged in."""
     _, kind, ordinal, _ = alteration = run.alteration
     assert run.played.done is not None
-    told = f"{alteration} ({run.catalogue.scenario}, message {ordinal}: {run.played.done.altered.told})"
+    description = f"{alteration} ({run.catalogue.scenario}, message {ordinal}: {run.played.done.altered.told})"
     named = kind if kind.thing == alteration.message else Kind(f"{alteration.message}: {kind.thing}", *kind[1:])
-    one = Tried(alteration.message, WAYS[0], run.number, named, told, FOUND, True, "")
+    one = Tried(alteration.message, WAYS[0], run.number, named, description, FOUND, True, "")
     if run.recording is None:
         outcome = FOUND if run.played.refused else SURVIVOR
         yield one._replace(outcome=outcome, said=run.played.refused or run.played.crash or "")
         return
-    for ways, found in found_by_ways.items():
-        if isinstance(found, str):
-            yield one._replace(ways=ways, outcome=SURVIVOR, said=found)
+    for ways, verdict in found_by_ways.items():
+        if isinstance(verdict, str):
+            yield one._replace(ways=ways, outcome=SURVIVOR, said=verdict)
             continue
         outcome, why = FOUND, ""
-        if not is_named(found, kind, run.played.done, run.recording):
+        if not is_named(verdict, kind, run.played.done, run.recording):
             row = row_of(alteration, run.played.done, run.recording)
             outcome, why = judgement_of(kind, ways, [(row, row)], is_met)
-        yield one._replace(ways=ways, outcome=outcome, is_red=found.is_red, said=found.told(), why=why)
+        yield one._replace(ways=ways, outcome=outcome, is_red=verdict.is_red, said=verdict.told(), why=why)
 
 
 def is_named(found: Found, kind: Kind, done: Done, recording: Recording) -> bool:
     """Return True if the verdict names the connection of the message, or a partition that it is about; anything, if it
     is about none. Lateness counts only where time was changed: the machine may be late."""
     takes_time = kind.field == A_FRAME or kind.field in TIMES
-    mismatches = [each for each in found.mismatches if takes_time or each["problem"] not in OF_LATENESS]
+    mismatches = [mismatch for mismatch in found.mismatches if takes_time or mismatch["problem"] not in OF_LATENESS]
     rows = recording.tables[PARQUET].select(["connection", "group", "local"]).to_pylist()
     own = [row for row in rows if row["local"] == done.peer]
     if any(row["group"] in found.of_groups for row in own):
@@ -180,8 +180,8 @@ def is_named(found: Found, kind: Kind, done: Done, recording: Recording) -> bool
     if not connections and not done.altered.parts:
         return bool(mismatches or found.of_groups)
     return any(
-        each["connection"] in connections
-        or (each["topic"], each["partition"]) in done.altered.parts
-        or (each["topic"], None) in done.altered.parts
-        for each in mismatches
+        mismatch["connection"] in connections
+        or (mismatch["topic"], mismatch["partition"]) in done.altered.parts
+        or (mismatch["topic"], None) in done.altered.parts
+        for mismatch in mismatches
     )

@@ -27,12 +27,12 @@ MOMENTS = (*MORE_OR_LESS, "null", "another value")
 def leaves(kind: Any, before: str = "") -> Iterator[str]:
     """Yield the fields of a message, and of its parts."""
     hints = get_type_hints(kind)
-    for each in fields(kind):
-        inner = [one for one in types_of(hints[each.name]) if is_dataclass(one)]
+    for part in fields(kind):
+        inner = [one for one in types_of(hints[part.name]) if is_dataclass(one)]
         if inner:
-            yield from leaves(inner[0], f"{before}{each.name}.")
+            yield from leaves(inner[0], f"{before}{part.name}.")
         else:
-            yield before + each.name
+            yield before + part.name
 
 
 def types_of(hint: Any) -> Iterator[Any]:
@@ -83,14 +83,14 @@ def places_of(message: Any, name: str, before: Place = ()) -> Iterator[Place]:
 
 def arrays_of(message: Any, before: Place = ()) -> Iterator[Place]:
     """Yield the places of arrays of structures in a message."""
-    for each in fields(message):
-        value = getattr(message, each.name)
+    for part in fields(message):
+        value = getattr(message, part.name)
         if isinstance(value, tuple) and value and is_dataclass(value[0]):
-            yield (*before, each.name)
+            yield (*before, part.name)
             for at, one in enumerate(value):
-                yield from arrays_of(one, (*before, each.name, at))
+                yield from arrays_of(one, (*before, part.name, at))
         elif is_dataclass(value):
-            yield from arrays_of(value, (*before, each.name))
+            yield from arrays_of(value, (*before, part.name))
 
 
 def value_at(message: Any, place: Place) -> Any:
@@ -110,7 +110,7 @@ def with_value(message: Any, place: Place, value: Any) -> Any:
 
 def partitions_of(message: Any, topic: str | None = None) -> Iterator[tuple[str, int | None]]:
     """Yield the partitions that a message is about; None for all of a topic."""
-    names = {each.name: getattr(message, each.name) for each in fields(message)}
+    names = {part.name: getattr(message, part.name) for part in fields(message)}
     topic = next((names[name] for name in ("topic", "name") if isinstance(names.get(name), str)), topic)
     inner = [one for value in names.values() if isinstance(value, tuple) for one in value]
     if topic is not None:

@@ -92,8 +92,8 @@ class Tap:
                 driver._loop.call_later(DELAY_S, self._release, lane, let)
             frames += [encode_frame(frame)] if altered is None else altered.frames
             if is_request:
-                for each in frames[-1:] if altered is None else altered.frames:
-                    self._note(connection, each[4:])
+                for passed in frames[-1:] if altered is None else altered.frames:
+                    self._note(connection, passed[4:])
         if lane.held is not None:
             lane.held += frames
         elif frames:
@@ -113,10 +113,10 @@ class Tap:
         """Look at a message, and return its replacement; None if it is not changed."""
         try:
             if is_request:
-                message = asked = Message.request(frame)
+                message = request = Message.request(frame)
             else:
-                asked = self._asked[connection, int.from_bytes(frame[:4], "big")]
-                message = Message.response(asked.api, asked.version, frame)
+                request = self._asked[connection, int.from_bytes(frame[:4], "big")]
+                message = Message.response(request.api, request.version, frame)
         except (ProtocolError, KeyError):  # a response to a request that was altered
             return None
         name, whole = message.name, encode_frame(frame)
@@ -138,5 +138,5 @@ class Tap:
         except NothingToChange:
             return None
         leads = any(self._leaders.get(part) == connection.broker_id for part in partitions_of(message.body))
-        self.done = Done(connection.peer, altered, message, asked, leads)
+        self.done = Done(connection.peer, altered, message, request, leads)
         return altered

@@ -39,18 +39,18 @@ def catalogues(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Catalog
 
 def messages(catalogues: Mapping[str, Catalogue]) -> Iterator[tuple[str, list[Message]]]:
     for catalogue in catalogues.values():
-        for name, found in catalogue.messages.items():
-            yield name, list(found)
+        for name, of_name in catalogue.messages.items():
+            yield name, list(of_name)
 
 
 def test_each_field_of_each_message_is_altered_and_nothing_beside_it(catalogues: Mapping[str, Catalogue]) -> None:
     altered: set[tuple[str, str]] = set()
-    for name, found in messages(catalogues):
-        for (thing, field), changes in fields_of(found).items():
+    for name, of_name in messages(catalogues):
+        for (thing, field), changes in fields_of(of_name).items():
             if thing != name or field in (A_FRAME, ROW):
                 continue
             for change in changes:
-                for message, before in zip(found[1:], found, strict=False):
+                for message, before in zip(of_name[1:], of_name, strict=False):
                     try:
                         done = alter(message.frame(), message, before, of(name, thing, field, change))
                     except NothingToChange:
@@ -86,16 +86,16 @@ def read(message: Message, frame: bytes) -> Message:
 
 
 def test_each_kind_of_change_has_its_place_in_the_table_of_facts(catalogues: Mapping[str, Catalogue]) -> None:
-    for _, found in messages(catalogues):
-        for (thing, field), changes in fields_of(found).items():
+    for _, of_name in messages(catalogues):
+        for (thing, field), changes in fields_of(of_name).items():
             for change in changes:  # raises KeyError for a field that the table does not know
                 judgement_of(Kind(thing, field, change), 3, [({}, None)], lambda *_: False)
 
 
 def test_what_is_unseen_is_some_kind_of_change(catalogues: Mapping[str, Catalogue]) -> None:
     known: dict[tuple[str, str], Sequence[str]] = {**batches.CHANGES, **HEADERS}
-    for _, found in messages(catalogues):
-        known.update(fields_of(found))
+    for _, of_name in messages(catalogues):
+        known.update(fields_of(of_name))
     for fact in facts():
         if fact.witness in ("wire", "batch"):
             assert fact.unseen.keys() <= WIRE.keys(), fact
@@ -106,8 +106,8 @@ def test_what_is_unseen_is_some_kind_of_change(catalogues: Mapping[str, Catalogu
 
 def test_a_batch_has_the_crc_of_its_bytes_unless_the_crc_is_changed(catalogues: Mapping[str, Catalogue]) -> None:
     for name in ("Produce v9 request", "Fetch v12 response"):
-        found = [message for message in catalogues["wide"].messages[name] if message.has_records]
-        message, before = found[1], found[0]
+        with_records = [message for message in catalogues["wide"].messages[name] if message.has_records]
+        message, before = with_records[1], with_records[0]
         for (thing, field), changes in batches.CHANGES.items():
             for change in changes:
                 try:
@@ -117,7 +117,7 @@ def test_a_batch_has_the_crc_of_its_bytes_unless_the_crc_is_changed(catalogues: 
                 assert message.records is not None
                 other = read(message, done.frames[0]).body
                 data = [value_at(other, at) for at in places_of(other, message.records)]
-                valid = [batches.is_whole(each) for each in data if each]
+                valid = [batches.is_whole(part) for part in data if part]
                 whole = field not in ("crc", "batch_length") and change != batches.NOT_MENDED
                 assert all(valid) == whole, (thing, field, change)
 
@@ -139,7 +139,7 @@ def test_the_same_seed_draws_the_same_alterations(catalogues: Mapping[str, Catal
     catalogue = catalogues["plain"]
     drawn = [alteration_of(catalogue, SEED, number) for number in range(40)]
     assert drawn == [alteration_of(catalogue, SEED, number) for number in range(40)]
-    assert len({each.message for each in drawn}) > 5
+    assert len({alteration.message for alteration in drawn}) > 5
 
 
 @pytest.mark.nightly  # every day: that each field is altered alone, and has its place in the table of facts
@@ -147,7 +147,7 @@ def test_the_same_seed_draws_the_same_alterations(catalogues: Mapping[str, Catal
 def test_a_sample_is_found_or_listed(tmp_path: Path) -> None:
     with spark_session("local[2]", FOR_FEW_ROWS) as spark, ThreadPoolExecutor(1) as pool:
         runs = [catalogue_of(name, tmp_path / name) for name in SCENARIOS]
-        found = [one for some in tried_on_the_wire(spark, pool, runs, SEED, MUTANTS, tmp_path / "wire") for one in some]
-    assert len(found) > MUTANTS
-    survivors = [f"{one.told}, {one.ways} ways: {one.said}" for one in found if one.outcome == SURVIVOR]
+        tried = [one for some in tried_on_the_wire(spark, pool, runs, SEED, MUTANTS, tmp_path / "wire") for one in some]
+    assert len(tried) > MUTANTS
+    survivors = [f"{one.told}, {one.ways} ways: {one.said}" for one in tried if one.outcome == SURVIVOR]
     assert not survivors, "\n".join(survivors)

@@ -35,7 +35,8 @@ def test_a_generation_is_a_record() -> None:
     assert (value.protocol_type, value.generation, value.protocol, value.leader) == ("consumer", 1, "range", ids[0])
     said = b"\0\0\0\0\0\1\0\1t\xff\xff\xff\xff"
     assert value.members == tuple(
-        MemberMetadata(each, None, "client", "/10.0.0.1", 300_000, 45_000, said, each.encode()) for each in ids
+        MemberMetadata(member_id, None, "client", "/10.0.0.1", 300_000, 45_000, said, member_id.encode())
+        for member_id in ids
     )
 
 
@@ -66,7 +67,7 @@ def test_a_syncing_member_gets_not_coordinator_when_the_coordinator_moves() -> N
         members.join(member_id)
     members.join(ids[0])
     again = [members.join(member_id) for member_id in ids]
-    generation = next(each.answer.generation_id for each in again if each.answer is not None)
+    generation = next(request.answer.generation_id for request in again if request.answer is not None)
     waits = members.sync(ids[1], generation)
     assert waits.answer is None
     harness.move(2)
@@ -94,7 +95,7 @@ def test_an_assignment_that_cannot_be_written_is_taken_back(append: ErrorCode, t
     assert members.group.state_name() == "PreparingRebalance"
     assert {member.assignment for member in members.group.members.values()} == {b""}
     again = [members.join(member_id) for member_id in ids]
-    assert {each.told.generation_id for each in again} == {3}
+    assert {request.told.generation_id for request in again} == {3}
 
 
 def test_a_group_that_cannot_be_written_is_none() -> None:
@@ -125,15 +126,15 @@ def test_a_static_member_that_cannot_be_written_has_its_old_id() -> None:
 def test_an_assignment_is_returned_after_its_commit() -> None:
     harness, members, ids = stable(brokers=3)
     again = [members.join(member_id) for member_id in ids]
-    assert {each.told.generation_id for each in again} == {2}
+    assert {request.told.generation_id for request in again} == {2}
     harness.hold()
-    asked = [members.sync(ids[1], 2), members.sync(ids[0], 2, {ids[1]: b"all"})]
+    syncs = [members.sync(ids[1], 2), members.sync(ids[0], 2, {ids[1]: b"all"})]
     harness.advance(100)
-    assert all(each.answer is None for each in asked)
+    assert all(sync.answer is None for sync in syncs)
     assert members.group.state_name() == "CompletingRebalance"
     harness.commit()
     harness.advance(0)
-    assert [each.told.assignment for each in asked] == [b"all", b""]
+    assert [sync.told.assignment for sync in syncs] == [b"all", b""]
 
 
 def test_in_time_or_not_at_all() -> None:
@@ -141,11 +142,11 @@ def test_in_time_or_not_at_all() -> None:
     for member_id in ids:
         members.join(member_id)
     harness.hold()
-    asked = members.sync(ids[0], 2)
+    sync = members.sync(ids[0], 2)
     harness.advance(4_999)
-    assert asked.answer is None
+    assert sync.answer is None
     harness.advance(1)
-    assert asked.told.error_code is ErrorCode.coordinator_not_available
+    assert sync.told.error_code is ErrorCode.coordinator_not_available
 
 
 def test_an_assignment_larger_than_a_batch_is_refused_and_not_even_encoded() -> None:

@@ -102,7 +102,7 @@ class GroupOfStockMembers(RuleBasedStateMachine):
     @invariant()
     def no_request_is_answered_twice(self) -> None:
         for member in getattr(self, "everybody", ()):
-            assert all(len(asked.answers) <= 1 for asked in member.asked)
+            assert all(len(request.answers) <= 1 for request in member.asked)
 
     def teardown(self) -> None:
         if not hasattr(self, "harness"):
@@ -127,7 +127,7 @@ class GroupOfStockMembers(RuleBasedStateMachine):
             assert self.members.group.generation_id >= before
             assert sorted(b"".join(member.owned or b"" for member in alive)) == list(PARTITIONS)
         for member in self.everybody:
-            assert all(asked.answers for asked in member.asked), f"{member} was never answered"
+            assert all(request.answers for request in member.asked), f"{member} was never answered"
 
     def _act(self) -> None:
         """Run until no member has anything to do at this time."""

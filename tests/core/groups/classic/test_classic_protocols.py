@@ -25,8 +25,8 @@ def member(*names: str, says: bytes = b"") -> ClassicGroupMember:
 
 def selected(*members: ClassicGroupMember) -> str:
     supported = SupportedProtocols()
-    for each in members:
-        supported.add(each)
+    for group_member in members:
+        supported.add(group_member)
     return supported.select(members, len(members))
 
 
@@ -78,8 +78,8 @@ def test_topics_are_read(topics: list[str], user_data: bytes | None) -> None:
 
 @given(st.binary(max_size=40))
 def test_whatever_a_member_says_is_read_or_not(says: bytes) -> None:
-    found = subscribed_topics([member("range", says=says)], "range")
-    assert found is None or len(found) == 1
+    topics = subscribed_topics([member("range", says=says)], "range")
+    assert topics is None or len(topics) == 1
 
 
 def test_one_that_cannot_be_read_hides_all() -> None:
@@ -96,12 +96,12 @@ def test_very_many_topics_are_read_before_the_rebalance(says: bytes) -> None:
     assert known.topics is not None
     assert known != MemberProtocol("range", b"")
     members = [
-        ClassicGroupMember("m", None, "c", "/h", 1, 1, "consumer", (each,))
-        for each in (known, MemberProtocol("range", subscription(["u"])))
+        ClassicGroupMember("m", None, "c", "/h", 1, 1, "consumer", (protocol,))
+        for protocol in (known, MemberProtocol("range", subscription(["u"])))
     ]
-    found = subscribed_topics(members, "range")
-    assert found is not None
-    assert set().union(*found) == {"u"} | set().union(*known.topics)
+    topics = subscribed_topics(members, "range")
+    assert topics is not None
+    assert set().union(*topics) == {"u"} | set().union(*known.topics)
     assert calls_of(lambda: subscribed_topics(members, "range")) < 50
 
 

@@ -37,21 +37,21 @@ def test_the_first_generation_waits_for_others(harness: GroupHarness, members: C
     harness.advance(1)
     assert first.told.generation_id == second.told.generation_id == 1
     assert first.told.leader == second.told.leader == first.told.member_id
-    assert [each.member_id for each in first.told.members] == [first.told.member_id, second.told.member_id]
+    assert [member.member_id for member in first.told.members] == [first.told.member_id, second.told.member_id]
     assert second.told.members == ()
 
 
 def test_a_first_rebalance_waits_at_most_for_the_rebalance_timeout(
     harness: GroupHarness, members: ClassicMembers
 ) -> None:
-    asked = [members.join(rebalance_ms=7_000)]
+    joins = [members.join(rebalance_ms=7_000)]
     for _ in range(6):
         harness.advance(1_000)
-        asked.append(members.join(rebalance_ms=7_000))
+        joins.append(members.join(rebalance_ms=7_000))
     harness.advance(999)
-    assert all(each.answer is None for each in asked)
+    assert all(join.answer is None for join in joins)
     harness.advance(1)
-    assert {each.told.generation_id for each in asked} == {1}
+    assert {join.told.generation_id for join in joins} == {1}
 
 
 def test_a_session_ends_to_the_millisecond(harness: GroupHarness, members: ClassicMembers) -> None:
@@ -138,8 +138,8 @@ def test_a_rebalance_does_not_wait_for_a_member_that_only_got_an_id(
     """A group without members has a rebalance timeout of 0, which ends at once, and not at the next millisecond."""
     only = members.join()
     harness.advance(DELAY_MS)
-    told = members.join(knows_ids=True).told
-    assert told.error_code is ErrorCode.member_id_required
+    answer = members.join(knows_ids=True).told
+    assert answer.error_code is ErrorCode.member_id_required
     members.leave(only.told.member_id)
     assert members.group.state_name() == "Empty"
 
@@ -157,13 +157,13 @@ def test_what_is_counted_is_what_there_is(harness: GroupHarness, members: Classi
 
 def test_the_answers_of_a_large_rebalance_are_sent_in_turns(harness: GroupHarness, members: ClassicMembers) -> None:
     """Some responses go out at once, in the order of the members; other work is done between the rest."""
-    asked = [members.join() for _ in range(200)]
+    joins = [members.join() for _ in range(200)]
     soon: list[Callable[[], None]] = []
     harness.coordinator().runtime.in_turns._soon = soon.append
     harness.advance(2 * DELAY_MS)
 
     def count(of: list[Any]) -> int:
-        answered = [each.answer is not None for each in of]
+        answered = [request.answer is not None for request in of]
         assert answered == sorted(answered, reverse=True)
         return sum(answered)
 
@@ -175,22 +175,22 @@ def test_the_answers_of_a_large_rebalance_are_sent_in_turns(harness: GroupHarnes
             assert before < count(of) <= before + 32
         assert count(of) == 200
 
-    send(asked)
-    ids = [each.told.member_id for each in asked]
+    send(joins)
+    ids = [join.told.member_id for join in joins]
     assert ids == list(members.group.members)
     synced = [members.sync(member_id, 1) for member_id in ids[1:]]
     assert count(synced) == 0
     leader = members.sync(ids[0], 1, {member_id: member_id.encode() for member_id in ids})
     send([leader, *synced])
-    assert [each.told.assignment for each in (leader, *synced)] == [each.encode() for each in ids]
+    assert [request.told.assignment for request in (leader, *synced)] == [member_id.encode() for member_id in ids]
 
 
 def test_no_session_ends_while_a_response_of_the_rebalance_is_still_to_be_sent(
     harness: GroupHarness, members: ClassicMembers
 ) -> None:
-    asked = [members.join() for _ in range(200)]
+    joins = [members.join() for _ in range(200)]
     harness.advance(2 * DELAY_MS)
-    ids = [each.told.member_id for each in asked]
+    ids = [join.told.member_id for join in joins]
     for member_id in ids[1:]:
         members.sync(member_id, 1)
     harness.advance(SESSION_MS - DELAY_MS - 1)

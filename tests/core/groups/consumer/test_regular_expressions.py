@@ -54,15 +54,15 @@ def test_whole_names_match() -> None:
     for name in ("a", "ab", "b", "A"):
         simulation.topic(name, replicas=1)
     topics = TopicsView(simulation.cluster.metadata)
-    found = finish(resolve_regular_expressions(["(", "a", "a.*", "(?i)a", ".|b"], topics, 5))
-    assert {regex: set(resolved.topics) for regex, resolved in found.items()} == {
+    topics_of = finish(resolve_regular_expressions(["(", "a", "a.*", "(?i)a", ".|b"], topics, 5))
+    assert {regex: set(resolved.topics) for regex, resolved in topics_of.items()} == {
         "a": {"a"},
         "a.*": {"a", "ab"},
         "(?i)a": {"a", "A"},
         ".|b": {"a", "b", "A"},
         "(": set(),
     }
-    assert {(resolved.version, resolved.timestamp_ms) for resolved in found.values()} == {(topics.version, 5)}
+    assert {(resolved.version, resolved.timestamp_ms) for resolved in topics_of.values()} == {(topics.version, 5)}
 
 
 @pytest.mark.parametrize(
@@ -74,6 +74,6 @@ def test_many_names_and_hostile_patterns_are_done_in_slices(regexes: list[str], 
     for number in range(topics):
         simulation.topic(f"t{number}-{'x' * 200}", replicas=1)
     resolving = resolve_regular_expressions(regexes, TopicsView(simulation.cluster.metadata), 5)
-    found, slices = count_slices(resolving)
-    assert set(found) == set(regexes)
+    topics_of, slices = count_slices(resolving)
+    assert set(topics_of) == set(regexes)
     assert least <= slices <= 2 * least + topics

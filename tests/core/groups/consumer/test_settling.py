@@ -124,11 +124,15 @@ class Groups(RuleBasedStateMachine):
         assert described.state == "Stable"
         assert {member.member_id for member in described.members} == {member.member_id for member in alive}
         for member in alive:
-            [found] = [each for each in described.members if each.member_id == member.member_id]
-            told = {(topic.topic_id, index) for topic in found.assignment for index in topic.partitions}
+            [description] = [
+                described_member
+                for described_member in described.members
+                if described_member.member_id == member.member_id
+            ]
+            reconciled = {(topic.topic_id, index) for topic in description.assignment for index in topic.partitions}
             existing = {place for place in member.holds if self._exists(place[0])}
-            assert existing == told
-            assert sorted(found.assignment) == sorted(found.target)
+            assert existing == reconciled
+            assert sorted(description.assignment) == sorted(description.target)
         wanted = {
             (self.harness.topic_id(name), index)
             for name in self.topics

@@ -59,9 +59,9 @@ class TestExpiry:
         harness = GroupHarness(partitions=50)
         timers, housekeeping = harness.coordinator()._timers, harness.simulation.cluster.housekeeping
         before = housekeeping.num_pending()
-        assert [each.num_pending() for each in timers] == [0, 0]
+        assert [timer.num_pending() for timer in timers] == [0, 0]
         commit(harness)
-        assert [each.num_pending() for each in timers] == [0, 0]
+        assert [timer.num_pending() for timer in timers] == [0, 0]
         assert (housekeeping.num_pending(), housekeeping.num_awaited()) == (before + 1, 0)
 
     def test_a_week_until_then_is_hardly_a_tick(self) -> None:

@@ -35,15 +35,15 @@ def test_beside_a_plain_dict(steps: list[tuple[str, int, OffsetCommitKey]]) -> N
             model[producer_id, key] = PendingOffset(value(number), written)
         elif kind == "overtake":
             pending.overtake(key)
-            for each in [each for each in model if each[1] == key]:
-                model[each] = replace(model[each], is_overtaken=True)
+            for pair in [pair for pair in model if pair[1] == key]:
+                model[pair] = replace(model[pair], is_overtaken=True)
         elif kind == "drop":
             pending.drop(key)
-            model = {each: found for each, found in model.items() if each[1] != key}
+            model = {pair: offset for pair, offset in model.items() if pair[1] != key}
         else:
             taken = dict(finish(pending.take(producer_id)))
-            assert taken == {each[1]: found for each, found in model.items() if each[0] == producer_id}
-            model = {each: found for each, found in model.items() if each[0] != producer_id}
+            assert taken == {pair[1]: offset for pair, offset in model.items() if pair[0] == producer_id}
+            model = {pair: offset for pair, offset in model.items() if pair[0] != producer_id}
         for wanted in KEYS:
             assert pending.has(wanted) == any(known == wanted for _, known in model)
         for group in ("g", "h"):

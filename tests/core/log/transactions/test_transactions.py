@@ -214,7 +214,7 @@ def stable(written: list[tuple[int, int | None]], high_watermark: int, log_start
 
 def aborted(written: list[tuple[int, int | None]]) -> list[tuple[int, int, int]]:
     """Return producer, first offset and marker of each aborted transaction, in the order of the markers."""
-    found = []
+    ranges = []
     for offset, (producer_id, end) in enumerate(written):
         if end == ABORT:
             first = offset
@@ -222,5 +222,5 @@ def aborted(written: list[tuple[int, int | None]]) -> list[tuple[int, int, int]]
                 first -= 1
             mine = [at for at in range(first, offset) if written[at][0] == producer_id]
             if mine:
-                found.append((producer_id, mine[0], offset))
-    return found
+                ranges.append((producer_id, mine[0], offset))
+    return ranges

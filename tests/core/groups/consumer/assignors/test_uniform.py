@@ -36,7 +36,7 @@ def test_as_little_moves_as_can(group: GroupSpec) -> None:
     """Within quotas that may differ by one, a member with room for its earlier partitions keeps all of them."""
     target = assign_uniformly(group)
     counted = sizes(target, group)
-    before = owners({member_id: found.partitions for member_id, found in group.members.items()})
+    before = owners({member_id: of_member.partitions for member_id, of_member in group.members.items()})
     after = owners(target)
     at_least = sum(group.partition_counts.values()) // len(group.members)
     for member_id in group.members:
@@ -55,12 +55,13 @@ def test_others_have_what_can_be_had(group: GroupSpec) -> None:
 
 @given(groups(), groups())
 def test_an_even_assignment_stays(group: GroupSpec, other: GroupSpec) -> None:
-    for each in (group, other._replace(is_homogeneous=False)):
-        once = assign_uniformly(each)
+    for group_spec in (group, other._replace(is_homogeneous=False)):
+        once = assign_uniformly(group_spec)
         members = {
-            member_id: found._replace(partitions=once.get(member_id, {})) for member_id, found in each.members.items()
+            member_id: of_member._replace(partitions=once.get(member_id, {}))
+            for member_id, of_member in group_spec.members.items()
         }
-        assert owners(assign_uniformly(each._replace(members=members))) == owners(once)
+        assert owners(assign_uniformly(group_spec._replace(members=members))) == owners(once)
 
 
 def test_without_topics_no_member_gets_a_partition() -> None:
