@@ -14,8 +14,8 @@ from .lint import ROOT, Problem
 
 PRONOUNS: Final = frozenset({"asked", "each", "found", "told"})
 
-# All Python folders except `tests`, where such names are still common (decision 211).
-FOLDERS: Final = ("benchmarks", "conformance", "examples", "fakebroker", "load", "release", "timingwheel")
+# All folders that have Python files.
+FOLDERS: Final = ("benchmarks", "conformance", "examples", "fakebroker", "load", "release", "tests", "timingwheel")
 
 
 def problems() -> Iterator[Problem]:

@@ -1,4 +1,4 @@
-"""The lint of local variables: what it finds, and that none outside the tests has such a name."""
+"""The lint of local variables: what it finds, and that no local has such a name."""
 
 from __future__ import annotations
 
@@ -38,5 +38,5 @@ def test_every_folder_is_there() -> None:
     assert [folder for folder in pronouns.FOLDERS if not any((ROOT / folder).rglob("*.py"))] == []
 
 
-def test_no_local_outside_the_tests_is_a_pronoun() -> None:
+def test_no_local_is_a_pronoun() -> None:
     assert list(pronouns.problems()) == []

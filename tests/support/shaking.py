@@ -178,12 +178,12 @@ class Shaking:
 
 def descendants(pid: int) -> list[int]:
     """Return the processes that this one has started, and those that they have started."""
-    found = []
+    pids = []
     for task in Path(f"/proc/{pid}/task").glob("*/children"):
         with suppress(OSError):
             for child in map(int, task.read_text().split()):
-                found += [child, *descendants(child)]
-    return found
+                pids += [child, *descendants(child)]
+    return pids
 
 
 def is_stopped(pid: int) -> bool:
