@@ -175,6 +175,27 @@ def _static(version: int) -> Case:
     )
 
 
+def _static_subscribes_anew() -> Case:
+    group = "chb-static-anew"
+    topics = first, second, third = tuple(f"{group}-{number}" for number in (1, 2, 3))
+    return _case(
+        "static-subscribes-anew",
+        "a static member returns with another member id and another subscription: it keeps its partitions",
+        *one_by_one(
+            join(group, "a", second, third, instance_id="i"),
+            join(group, "c", *topics, instance_id="j"),
+            heartbeat(group, "a", 2, instance_id="i", owned={second: [0, 1, 2, 3], third: [0, 1]}),
+            heartbeat(group, "c", 3, instance_id="j", owned={first: [0, 1, 2, 3, 4]}),
+            heartbeat(group, "a", -2, instance_id="i"),
+            join(group, "b", *topics, instance_id="i"),
+            heartbeat(group, "b", 4, instance_id="i", owned={second: [0, 1, 2, 3], third: [0, 1]}),
+            heartbeat(group, "c", 3, instance_id="j", owned={first: [0, 1, 2, 3, 4]}),
+            describe(group),
+        ),
+        topics=(_topic(first, 5), _topic(second, 4), _topic(third, 2)),
+    )
+
+
 def _static_leaves() -> Case:
     group = topic = "chb-static-leaves"
     return _case(
@@ -242,6 +263,7 @@ def _never_answered() -> Case:
 CASES: list[Case] = [
     *(make(version) for make in (_alone, _refused, _epochs, _static) for version in VERSIONS),
     _random_member_id(),
+    _static_subscribes_anew(),
     _static_leaves(),
     _full(),
     _client("none", None),
