@@ -43,7 +43,7 @@ def test_a_call_of_a_fenced_producer_ends_with_the_error(generation: str) -> Non
 
 @pytest.mark.parametrize("generation", ["2.0", "4.3"])
 def test_a_request_without_a_usable_version_ends_the_call(generation: str, without_init_producer_id: None) -> None:
-    """As in Kafka's TransactionManager, TxnRequestHandler.onComplete: a version mismatch is fatal."""
+    """A version mismatch is fatal, as in Kafka's TransactionManager, TxnRequestHandler.onComplete."""
     world = World(generation)
     error = world.init(world.add("tx")).error
     assert isinstance(error, BrokerError)
