@@ -209,7 +209,6 @@ SPLIT = {  # classes that are still split over files by inheritance; the list on
     "fakebroker.producer.transactions.transaction_manager.TxnRequestHandler",
     "fakebroker.server.administration.Administration",
     "fakebroker.testing.rules.lives.BrokerLives",
-    "fakebroker.testing.transactions.coordinated.CoordinatedClient",
 }
 
 SAME_NAME = {  # class names that two classes have, with the reason
