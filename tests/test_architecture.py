@@ -206,7 +206,6 @@ SPLIT = {  # classes that are still split over files by inheritance; the list on
     "fakebroker.producer.client.record_doors.RecordDoors",
     "fakebroker.producer.client.transaction_doors.TransactionDoors",
     "fakebroker.producer.transactions.sequences_4_3.SequencedManager43",
-    "fakebroker.producer.transactions.transaction_manager.TxnRequestHandler",
     "fakebroker.server.administration.Administration",
     "fakebroker.testing.rules.lives.BrokerLives",
 }
