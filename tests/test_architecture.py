@@ -207,7 +207,6 @@ SPLIT = {  # classes that are still split over files by inheritance; the list on
     "fakebroker.producer.client.transaction_doors.TransactionDoors",
     "fakebroker.producer.transactions.sequences_4_3.SequencedManager43",
     "fakebroker.server.administration.Administration",
-    "fakebroker.testing.rules.lives.BrokerLives",
 }
 
 SAME_NAME = {  # class names that two classes have, with the reason
