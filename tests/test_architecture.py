@@ -199,8 +199,6 @@ SPLIT = {  # classes that are still split over files by inheritance; the list on
     "conformance.generated.walks.transaction_scene.TransactionScene",
     "conformance.producer.accumulator_player.AccumulatorPlayer",
     "conformance.producer.transactions_player.TransactionsPlayer",
-    "fakebroker.cluster.lives.Lives",
-    "fakebroker.cluster.members.Members",
     "fakebroker.core.coordinator.lifecycle.CoordinatedPartitions",
     "fakebroker.core.coordinator.shard.CoordinatorShard",
     "fakebroker.core.groups.classic.roster.Roster",

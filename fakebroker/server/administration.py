@@ -109,7 +109,7 @@ class Administration:
 
     def _bootstrap(self, listener: Listener) -> str:
         core = self._seen.cluster
-        endpoints = [core.endpoint(broker_id, listener) for broker_id in self._arguments.broker_ids]
+        endpoints = [core.registry[broker_id].endpoint(listener) for broker_id in self._arguments.broker_ids]
         return ",".join(f"{_bracketed(broker.host)}:{broker.port}" for broker in endpoints)
 
     def create_topic(
@@ -133,7 +133,7 @@ class Administration:
 
     def _create_topic_in_slices(self, new: NewTopic) -> Slices[None]:
         driver = self._at_home
-        yield from driver.cluster.create_topic_in_slices(new, driver.clock.stamp())
+        yield from driver.cluster.admin.create_topic_in_slices(new, driver.clock.stamp())
 
     def alter_topic_configs(self, name: str, configs: Mapping[str, str | int | bool | None]) -> None:
         """Set some settings of a topic, or reset them to their defaults with None; the others stay. They apply from the
@@ -144,7 +144,7 @@ class Administration:
         require(STRING, name=name)
         require(MAPPING, configs=configs)
         driver = self._at_home
-        yield from driver.cluster.alter_topic_configs_in_slices(name, texts(configs), driver.clock.stamp())
+        yield from driver.cluster.admin.alter_topic_configs_in_slices(name, texts(configs), driver.clock.stamp())
         driver.settle()
 
     def expire_sessions(self, user: str | None = None) -> int:
@@ -152,7 +152,7 @@ class Administration:
         unless the client authenticates again. Return how many there were."""
         require(STRING_OR_NONE, user=user)
         driver = self._at_home
-        return driver.cluster.expire_sessions(user, driver.clock.stamp())
+        return driver.cluster.admin.expire_sessions(user, driver.clock.stamp())
 
     def alter_broker_configs(self, configs: Mapping[str, str | int | bool | None]) -> None:
         """Set some settings of all brokers, or reset them to their value at the start with None; the others stay.
@@ -163,7 +163,7 @@ class Administration:
     def _alter_broker_configs_in_slices(self, configs: Mapping[str, str | int | bool | None]) -> Slices[None]:
         require(MAPPING, configs=configs)
         driver = self._at_home
-        yield from driver.cluster.alter_broker_configs_in_slices(texts(configs), driver.clock.stamp())
+        yield from driver.cluster.admin.alter_broker_configs_in_slices(texts(configs), driver.clock.stamp())
         driver.settle()
 
     def delete_topic(self, name: str) -> None:
@@ -174,7 +174,7 @@ class Administration:
     def _delete_topic_in_slices(self, name: str) -> Slices[None]:
         require(STRING, name=name)
         driver = self._at_home
-        yield from driver.cluster.delete_topic_in_slices(name, driver.clock.stamp())
+        yield from driver.cluster.admin.delete_topic_in_slices(name, driver.clock.stamp())
         driver.settle()
 
     def move_leader(self, topic: str, partition: int, broker: int) -> None:
@@ -186,7 +186,7 @@ class Administration:
         require(STRING, topic=topic)
         require(WHOLE_NUMBER, partition=partition, broker=broker)
         driver = self._at_home
-        driver.cluster.move_leader(topic, partition, broker, driver.clock.stamp())
+        driver.cluster.admin.move_leader(topic, partition, broker, driver.clock.stamp())
         driver.settle()
 
     def reassign(self, topic: str, partition: int, brokers: Sequence[int] | None) -> None:
@@ -198,7 +198,7 @@ class Administration:
         for broker in brokers or ():
             require(WHOLE_NUMBER, broker=broker)
         driver = self._at_home
-        driver.cluster.reassign(topic, partition, brokers, driver.clock.stamp())
+        driver.cluster.admin.reassign(topic, partition, brokers, driver.clock.stamp())
         driver.settle()
 
     def compact(self, topic: str) -> int:
@@ -210,14 +210,14 @@ class Administration:
     def _compact_in_slices(self, topic: str) -> Slices[int]:
         require(STRING, topic=topic)
         driver = self._at_home
-        cleaned = yield from driver.cluster.compact_in_slices(topic, driver.clock.stamp())
+        cleaned = yield from driver.cluster.admin.compact_in_slices(topic, driver.clock.stamp())
         driver.settle()
         return cleaned
 
     # Quotas, tokens, ACLs, users and followers: what `quotas`, `oauth`, `acls`, `users` and `followers` do.
 
     def _alter_quotas(self, entity: QuotaEntity, alterations: Mapping[str, float | None] | None) -> None:
-        self._at_home.cluster.alter_client_quotas(entity, alterations)
+        self._at_home.cluster.members.client_quotas.alter(entity, alterations)
 
     def _new_token(self, claims_at: Callable[[int], dict[str, Any]], is_signed: bool) -> str:
         """Make a token of the claims at the present time. Let the brokers know the key of a signed one."""
@@ -236,13 +236,13 @@ class Administration:
             self._create_acl(binding)
 
     def _create_acl(self, binding: AclBinding) -> None:
-        self._at_home.cluster.create_acl(binding)
+        self._at_home.cluster.admin.create_acl(binding)
 
     def _delete_acls(self, wanted: AclBindingFilter) -> Sequence[AclBinding]:
-        return self._at_home.cluster.delete_acls(wanted)
+        return self._at_home.cluster.admin.delete_acls(wanted)
 
     def _find_acls(self, wanted: AclBindingFilter) -> Sequence[AclBinding]:
-        return self._at_home.cluster.acls(wanted)
+        return self._at_home.cluster.admin.acls(wanted)
 
     def _put_user(self, name: str, secrets: Secrets) -> None:
         registry = self._at_home.cluster.registry
@@ -265,7 +265,7 @@ class Administration:
 
     def _run_followers_in_slices(self, steps: Sequence[Step], selection: Selection) -> Slices[None]:
         driver = self._at_home
-        yield from driver.cluster.script_followers_in_slices(steps, selection, driver.clock.stamp())
+        yield from driver.cluster.admin.script_followers_in_slices(steps, selection, driver.clock.stamp())
         driver.settle()
 
 

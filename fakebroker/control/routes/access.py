@@ -48,7 +48,7 @@ async def get_acls(here: Here, query: Annotated[AclOf, Query()]) -> Response:
     """The ACLs that match, the oldest first. Without a query that is all of them."""
     with given():
         wanted = filter_of(**query.model_dump())
-    acls = await here.work.do(here.core.acls_in_slices(wanted))
+    acls = await here.work.do(here.core.admin.acls_in_slices(wanted))
     return await _acls(here, acls)
 
 
@@ -66,7 +66,7 @@ async def remove_acls(here: Here, body: AclOf) -> Response:
     """Remove the ACLs that match, and return them. An empty body matches all."""
     with given():
         wanted = filter_of(**body.model_dump())
-    return await _acls(here, await here.work.do(here.core.delete_acls_in_slices(wanted)))
+    return await _acls(here, await here.work.do(here.core.admin.delete_acls_in_slices(wanted)))
 
 
 @router.get("/users", response_model=UserList)

@@ -37,7 +37,7 @@ class QuotaList(BaseModel):
 @router.get("/configs")
 async def get_configs(here: Here) -> BrokerConfigs:
     """The settings that were altered while the brokers run."""
-    return BrokerConfigs(configs=dict(here.core.broker_configs.texts(None)))
+    return BrokerConfigs(configs=dict(here.core.members.broker_configs.texts(None)))
 
 
 @router.put("/configs")
@@ -80,7 +80,9 @@ def _entity(body: Entity) -> QuotaEntity:
 
 async def _quotas(here: HostedCluster) -> Response:
     """Return a QuotaList."""
-    return Response(await here.work.do(_list(list(here.core.client_quotas.image))), media_type="application/json")
+    return Response(
+        await here.work.do(_list(list(here.core.members.client_quotas.image))), media_type="application/json"
+    )
 
 
 def _list(entries: list[Entry]) -> Slices[str]:

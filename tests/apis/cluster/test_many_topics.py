@@ -23,7 +23,7 @@ COUNT = 600
 @pytest.fixture
 def simulation() -> Simulation:
     simulation = Simulation()
-    simulation.cluster.create_topics([NewTopic(name(number), 2, 3) for number in range(COUNT)], simulation.now)
+    simulation.cluster.admin.create_topics([NewTopic(name(number), 2, 3) for number in range(COUNT)], simulation.now)
     return simulation
 
 
