@@ -50,14 +50,6 @@ class Administrator:
             raise result
         return result
 
-    def create_topics(
-        self, topics: Sequence[NewTopic], now: Now, validate_only: bool = False
-    ) -> list[Topic | KafkaError]:
-        """Create topics. Return the topic or error of each, in order. Raises KafkaError if the whole request is
-        refused."""
-        self._members.enter(now)
-        return self._controller.create_topics(topics, now, validate_only)
-
     def compact(self, topic: str, now: Now) -> int:
         """Compact a topic at once. Return how many partitions were cleaned. Raises KafkaError."""
         return finish(self.compact_in_slices(topic, now))

@@ -1,9 +1,10 @@
 """The cluster: brokers, topics, followers, connections, and the doors through which time comes in.
 
 Theory   The cluster changes only through its doors: `receive` (bytes), `advance_to` (time), `open_connection`,
-         `set_write_blocked`, `connection_lost`, and the doors for users. Each door leaves effects (`take_effects`) and
-         a next deadline (`next_deadline_ms`). The same calls with the same times in the same life give the same
-         effects. No code in here waits, reads a clock, or draws random numbers except from its life.
+         `set_write_blocked`, `connection_lost`, and the doors for users (lives.py, administrator.py). Each door leaves
+         effects (`take_effects`) and a next deadline (`next_deadline_ms`). The same calls with the same times in the
+         same life give the same effects. No code in here waits, reads a clock, or draws random numbers except from its
+         life.
          A door does a bounded amount of work; the rest (`has_work`) is done by the next `advance_to`. That runs every
          event at its own time. In the same millisecond followers run first, then housekeeping, then timeouts, so a
          replication that is in time counts.
@@ -74,33 +75,25 @@ class Cluster(HasNow):
         `store` takes the records that exceed log.memory.bytes; the default is memory.
         `new_turn` makes the limit of the work in a door: one for requests, another for timers.
         `racks` are the racks of brokers by id; the others have `broker.rack`. `order`: core/schedule.py."""
-        broker_ids = range(1, brokers + 1) if isinstance(brokers, int) else brokers
         super().__init__(now)
-        members = self.members = Members(
-            self,
-            list(broker_ids),
-            config or BrokerConfig(),
-            followers,
-            life,
-            store,
-            racks or {},
-            order,
-            self._report_bug,
-        )
+        self._effects: list[Effect] = []
+        broker_ids = list(range(1, brokers + 1) if isinstance(brokers, int) else brokers)
+        given = config or BrokerConfig()
+        members = Members(self, broker_ids, given, followers, life, store, racks or {}, order, self._report_bug)
+        self.members = members
         self.brokers, self.registry, self.metadata = members.brokers, members.registry, members.metadata
         self.controller, self.followers, self.probe = members.controller, members.followers, members.probe
         self.deadlines, self.housekeeping, self._order = members.deadlines, members.housekeeping, order
-        self._effects: list[Effect] = []
         if journal is not None:
             self.probe.listen(journal.append)
         self.turn, self._timer_turn, self._has_due, self._advanced_ms = new_turn(), new_turn(), False, now.mono_ms
         self._is_handling = False
         self.on_taken: Callable[[], None] | None = None  # called before effects are handed out
         self.on_handling: Callable[[int], None] | None = None  # called with the connection of each request
-        ids, timer, idle_deadlines = self.registry.broker_ids, members.timer.timer, ClientDeadlines(self, True)
+        timer, idle_deadlines = members.timer.timer, ClientDeadlines(self, True)
         self.deadlines.add(idle_deadlines, (HOUSEKEEPING, 0, 0))
         emit = self._effects.append
-        self.sockets = SocketServer(ids, members.config, timer, idle_deadlines, emit, self, self.probe, order)
+        self.sockets = SocketServer(broker_ids, members.config, timer, idle_deadlines, emit, self, self.probe, order)
         members.client_quotas.on_ip_rate = self.sockets.connections.update_ip_connection_rate_quota
         self._dispatcher = Dispatcher(self.sockets, emit, self, self.probe)
         self.sasl = Sasl(members, self.sockets, self._dispatcher, life.nonces())
@@ -109,14 +102,7 @@ class Cluster(HasNow):
         self.faults = Faults(members, self.lives, self.sockets, self._dispatcher, emit, self.sasl.expire_sessions)
         self._due = self.faults.due
         self.controller.log_memory.on_full = self._warn
-        start_housekeeping(
-            self.housekeeping,
-            members.broker_configs,
-            self.controller,
-            members.log_cleaner,
-            self.read_now,
-            members.events,
-        )
+        start_housekeeping(members)
         register_reconfigurables(members, self.sockets, emit)
         if names := members.config.without_effect:
             self._warn(f"kept and shown only, without effect here: {', '.join(names)}")

@@ -15,7 +15,7 @@ NOW = Now(1_000, 1_800_000_000_000)
 
 def with_topics(life: Life, *names: str) -> Cluster:
     cluster = Cluster(NOW, life=life)
-    cluster.admin.create_topics([NewTopic(name, 2, 3) for name in names], NOW)
+    cluster.controller.create_topics([NewTopic(name, 2, 3) for name in names], NOW)
     return cluster
 
 
