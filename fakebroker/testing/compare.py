@@ -83,7 +83,7 @@ def _waiting(simulation: Simulation, world: Oracle) -> str | None:
 
 def _timers(simulation: Simulation, world: Oracle, periodic_tasks: int) -> str | None:
     arrivals = len([1 for p in world.partitions.values() for r in p.replicas.values() if r.under_way])
-    timers = simulation.cluster.timer.timer.size - periodic_tasks
+    timers = simulation.cluster.members.timer.timer.size - periodic_tasks
     sessions = len(world.sessions)
     if timers != arrivals + sessions:
         return f"{timers} timers are pending, and {arrivals} of followers and {sessions} of sessions should be"
