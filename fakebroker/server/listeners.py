@@ -24,6 +24,7 @@ from fakebroker.server.running.no_more_files import Files
 from fakebroker.server.running.one_port import Port, bound_host, needs_resolver
 from fakebroker.server.security.listener_keys import ListenerKeys
 from fakebroker.server.tls.contexts import Contexts
+from fakebroker.server.tls.listener_stores import ListenerStores
 from fakebroker.server.turn.turns import turns
 
 log = logging.getLogger("fakebroker")
@@ -98,35 +99,13 @@ class Listeners:
         self._files = Files(driver.told)
         driver.on_listening = self._on_listening
         driver.on_listeners_changed = self._begin_change
-        configs = driver.cluster.controller.broker_configs
-        configs.add_validator(lambda broker_id, texts, _: self._validate_stores(driver, broker_id, texts))
-        configs.on_own(lambda broker_id: self._reload_stores(driver, broker_id))
+        ListenerStores(driver.cluster, lambda: self.contexts)
         self._listening = set(self._ports)
         for index, (broker_id, ports) in enumerate(self._ports.items()):
             for place, taken in ports:
                 port = place.advertised_port_of(index, taken.number)
                 driver.cluster.set_endpoint(broker_id, place.advertised_host, port, place.listener)
                 driver.cluster.set_bound(broker_id, place.host, taken.number, place.listener)
-
-    def _validate_stores(self, driver: Driver, broker_id: int, texts: Mapping[str, str]) -> None:
-        """Raise KafkaError if listeners with TLS may not have the stores that these texts of a broker name."""
-        if self.contexts is None:
-            return
-        texts = {**driver.cluster.controller.broker_configs.of_start.listener_texts, **texts}
-        for listener in self._with_tls(driver, broker_id):
-            self.contexts.validate(driver.config_of(broker_id, listener), broker_id, listener.name, texts)
-
-    def _reload_stores(self, driver: Driver, broker_id: int) -> None:
-        """Read stores again whose files have changed; the broker has got settings."""
-        if self.contexts is None:
-            return
-        for listener in self._with_tls(driver, broker_id):
-            self.contexts.reload(driver.config_of(broker_id, listener), broker_id, listener.name)
-
-    def _with_tls(self, driver: Driver, broker_id: int) -> list[Listener]:
-        broker = driver.cluster.registry[broker_id]
-        added = [added.listener for added in broker.added_listeners.values()]
-        return [listener for listener in (*broker.listeners, *added) if listener.has_tls]
 
     async def serve(self) -> None:
         """Listen where the brokers run. Raises OSError, and ConfigError for settings of TLS, or keys of tokens, that
@@ -322,8 +301,6 @@ class Listeners:
         if gone.port is not None:
             await self._close_ports(broker_id, [gone.port], gone.wanted.listener.name)
             gone.port.close()
-        if self.contexts is not None:
-            self.contexts.forget(broker_id, gone.wanted.listener.name)
         del self._added[broker_id][gone.wanted.listener.name]
 
     async def _open(self, broker_id: int, place: ListenerAddresses, port: Port) -> None:

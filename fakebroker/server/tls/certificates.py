@@ -1,8 +1,9 @@
 """The files of a cluster's certificates: its own CA, certificates for the brokers, and certificates for clients.
 
 Theory   A folder that the user names keeps its CA, so that clients trust the next cluster too. Several clusters may use
-         it at once. So a file there appears with its whole content, the files of one certificate change under a lock,
-         and what only brokers read is in a private folder. A file there that fakebroker has not made is never replaced.
+         it at once. So a file there appears with its whole content. The files of one certificate change under a lock.
+         Files that only brokers read are in a private folder. A file there that fakebroker has not made is never
+         replaced.
          A subject is a common name alone, so the principal of a client's certificate is User:CN=NAME.
 Source   RFC 5280; flock(2); Java's trust stores as keytool makes them.
 """
@@ -66,8 +67,8 @@ class ClientCertificate(NamedTuple):
 class Certificates:
     """The certificates of one cluster. `names` are the hosts of its brokers. A temporary `folder` is removed by
     `close`, a named one is kept. With `is_shared` other clusters may use it too: what only brokers read is elsewhere.
-    Raises OSError if the folder cannot be written, ConfigError if it has files of the user that are in the way,
-    ValueError for a host that no certificate can name, and ModuleNotFoundError without the extra.
+    Raises OSError if the folder cannot be written, and ConfigError if it has files of the user that are in the way.
+    Raises ValueError for a host that no certificate can name, and ModuleNotFoundError without the extra.
 
     private  the folder for files that only the brokers read
     """
@@ -126,7 +127,7 @@ class Certificates:
 
     def client(self, common_name: str, what: str = VALID) -> ClientCertificate:
         """Return a new certificate for a client: its principal is "User:CN=common_name". `what` is one of OF_CLIENTS.
-        Raises ValueError for a name that no certificate can have, or whose files in the folder are the user's."""
+        Raises ValueError for a name that no certificate can have, or if the files of that name are the user's."""
         if what not in OF_CLIENTS:
             raise ValueError(f"a certificate of a client is {', '.join(OF_CLIENTS)}, not {what!r}")
         if not 1 <= len(common_name.encode(errors="replace")) <= _LONGEST_NAME:
@@ -196,8 +197,8 @@ class Certificates:
             _put(path, store)
 
     def _kept_key(self, files: ClientCertificate) -> EllipticCurvePrivateKey | None:
-        """Return the key that files of before have: who reads them now gets a pair that fits. Raises ValueError if they
-        are not of fakebroker."""
+        """Return the key of the files of before, so that a client that reads them now gets a pair that fits. Raises
+        ValueError if they are not of fakebroker."""
         from cryptography import x509
         from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
         from cryptography.hazmat.primitives.serialization import load_pem_private_key

@@ -2,8 +2,8 @@
 `ssl.` settings.
 
 Theory   A context is made when a connection needs it and used until its settings or the presented certificate change.
-         So new certificates count for new connections, as in Kafka. A file of a store is read again if it has changed
-         when settings of its broker are set, also if the value is the same.
+         So new certificates count for new connections, as in Kafka. When settings of a broker are set, the files of
+         its stores are read again if they have changed, also if the values are the same.
 Source   clients/.../common/security/ssl/{SslFactory,DefaultSslEngineFactory}.java @ 4.0;
          core/.../server/metadata/DynamicConfigPublisher.scala reloadUpdatedFilesWithoutConfigChange @ 4.0.
 Differs  Stores are PEM or PKCS#12; `ssl.cipher.suites`, providers and algorithms of Java have no effect. Trust: the CA
@@ -15,7 +15,7 @@ from __future__ import annotations
 import logging
 import os
 import ssl
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -24,7 +24,7 @@ from fakebroker.core.config.dynamic_broker_config import invalid_dynamic
 from fakebroker.core.errors import ConfigError
 from fakebroker.server.tls.certificates import OF_CLIENTS, VALID, Certificates
 from fakebroker.server.tls.reconfiguration import (
-    Entry,
+    StoreEntry,
     incompatible,
     unusable_keystore,
     unusable_truststore,
@@ -127,10 +127,11 @@ class Contexts:
             self._refused[where] = wanted
         return self._usable[where]
 
-    def forget(self, broker_id: int, listener: str) -> None:
-        """Drop what a listener used that is no more."""
-        for kept in (self._stores, self._usable, self._refused):
-            kept.pop((broker_id, listener), None)
+    def keep(self, broker_id: int, listeners: Collection[str]) -> None:
+        """Drop what other listeners of that broker used."""
+        for used in (self._stores, self._usable, self._refused):
+            for where in [where for where in used if where[0] == broker_id and where[1] not in listeners]:
+                del used[where]
 
     def validate(self, config: BrokerConfig, broker_id: int, listener: str, texts: Mapping[str, str]) -> None:
         """Raise KafkaError if a listener with these settings may not have the stores that the texts name for it."""
@@ -159,11 +160,12 @@ class Contexts:
             return wrong
         if store.certificate is None or new.certificate is None:
             return None
-        return incompatible(Entry(store.alias, store.certificate), Entry(new.alias, new.certificate), proposed)
+        return incompatible(
+            StoreEntry(store.alias, store.certificate), StoreEntry(new.alias, new.certificate), proposed
+        )
 
     def reload(self, config: BrokerConfig, broker_id: int, listener: str) -> None:
-        """Read the stores of a listener again whose broker has got settings, if they name others or a file has
-        changed."""
+        """Read the stores of a listener again if its settings name others, or if a file has changed."""
         where = broker_id, listener
         store = self._stores.get(where)
         if store is not None and (_settings(config), _stamps(config)) != (store.settings, store.stamps):

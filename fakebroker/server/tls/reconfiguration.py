@@ -27,7 +27,7 @@ _INVALID: Final = "org.apache.kafka.common.errors.InvalidConfigurationException"
 _KAFKA: Final = "org.apache.kafka.common.KafkaException"
 
 
-class Entry(NamedTuple):
+class StoreEntry(NamedTuple):
     """The entry of a key store: its alias and the certificate of its key."""
 
     alias: str
@@ -113,7 +113,7 @@ def _unusable(location: str | None, kind: str) -> str:
     return f"{_KAFKA}: Failed to load SSL keystore {location} of type {kind}"
 
 
-def incompatible(old: Entry, new: Entry, config: BrokerConfig) -> str | None:
+def incompatible(old: StoreEntry, new: StoreEntry, config: BrokerConfig) -> str | None:
     """Return Kafka's words for a certificate that may not replace another one; None if it may."""
     names = old.certificate.subject, new.certificate.subject
     if not config.ssl_allow_dn_changes and _canonical(names[0]) != _canonical(names[1]):

@@ -133,12 +133,12 @@ def test_files_of_the_user_with_the_name_of_a_client_are_not_replaced(tmp_path: 
 
 def test_a_client_gets_a_new_certificate_for_the_key_that_its_files_have(tmp_path: Path) -> None:
     """Another cluster with the same folder may make one while a client reads the files."""
-    found = []
+    pairs = []
     for _ in range(2):
         with FakeCluster(brokers=1, listeners=["SSL"], certificates=tmp_path) as kafka:
             files = kafka.tls.client("alice")
-            found.append((files.certificate.read_bytes(), files.key.read_bytes()))
-    (first, key), (second, same) = found
+            pairs.append((files.certificate.read_bytes(), files.key.read_bytes()))
+    (first, key), (second, same) = pairs
     assert first != second
     assert key == same
 

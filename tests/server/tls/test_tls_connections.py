@@ -144,11 +144,11 @@ def serial(kafka: FakeCluster) -> str:
 
 
 def test_a_valid_certificate_is_a_new_one_each_time(kafka: FakeCluster) -> None:
-    found = [serial(kafka)]
+    serials = [serial(kafka)]
     for lifetime_ms in (None, None, 3_600_000):
         kafka.tls.present(lifetime_ms=lifetime_ms)
-        found.append(serial(kafka))
-    assert len({*found}) == 4
+        serials.append(serial(kafka))
+    assert len({*serials}) == 4
 
 
 @pytest.mark.parametrize("what", [choice for choice in CHOICES if choice != "valid"])
