@@ -2,8 +2,8 @@
 `ssl.` settings.
 
 Theory   A context is made when a connection needs it and used until its settings or the presented certificate change.
-         So new certificates count for new connections, as in Kafka. When settings of a broker are set, the files of
-         its stores are read again if they have changed, also if the values are the same.
+         So new certificates count for new connections, as in Kafka. When settings of a broker are set, also to the
+         same values, files of its stores that have changed are read again.
 Source   clients/.../common/security/ssl/{SslFactory,DefaultSslEngineFactory}.java @ 4.0;
          core/.../server/metadata/DynamicConfigPublisher.scala reloadUpdatedFilesWithoutConfigChange @ 4.0.
 Differs  Stores are PEM or PKCS#12; `ssl.cipher.suites`, providers and algorithms of Java have no effect. Trust: the CA

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from fakebroker.cluster.cluster import Cluster
+from fakebroker.core.broker_registry import BrokerRegistry
 from fakebroker.core.config.broker_config import BrokerConfig
+from fakebroker.core.config.dynamic_broker_config import DynamicBrokerConfig
 from fakebroker.core.security.identity import Listener
 from fakebroker.server.tls.contexts import Contexts
 
@@ -16,12 +17,14 @@ from fakebroker.server.tls.contexts import Contexts
 class ListenerStores:
     """The stores of all listeners with TLS. `contexts` returns those of TLS, None without such a listener."""
 
-    def __init__(self, cluster: Cluster, contexts: Callable[[], Contexts | None]) -> None:
-        self._configs = cluster.controller.broker_configs
-        self._registry = cluster.registry
+    def __init__(
+        self, configs: DynamicBrokerConfig, registry: BrokerRegistry, contexts: Callable[[], Contexts | None]
+    ) -> None:
+        self._configs = configs
+        self._registry = registry
         self._contexts = contexts
-        self._configs.add_validator(self._validate)
-        self._configs.on_own(self._reload)
+        configs.add_validator(self._validate)
+        configs.on_own(self._reload)
 
     def _validate(self, broker_id: int, texts: Mapping[str, str], _: BrokerConfig) -> None:
         """Raise KafkaError if listeners may not have the stores that these texts of their broker name."""
