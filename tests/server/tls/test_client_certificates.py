@@ -100,12 +100,15 @@ def test_different_names_have_different_files(kafka: FakeCluster) -> None:
     assert files["a_b"].name == "client-a_b.crt"
 
 
-@pytest.mark.parametrize("what", ["expired", "not yet valid", "unknown issuer"])
-def test_a_certificate_that_brokers_refuse_is_made_on_request(loop: str, what: str) -> None:
+@pytest.mark.parametrize(
+    ("what", "alert"),
+    [("expired", "CERTIFICATE_EXPIRED"), ("not yet valid", "BAD_CERTIFICATE"), ("unknown issuer", "UNKNOWN_CA")],
+)
+def test_a_certificate_that_brokers_refuse_is_made_on_request(loop: str, what: str, alert: str) -> None:
     with FakeCluster(brokers=1, listeners=["SSL"], config={"ssl.client.auth": "required"}) as kafka:
         valid, wrong = kafka.tls.client("alice"), kafka.tls.client("alice", what)
-        with TlsClient(kafka, certificate=wrong) as client:
-            assert is_refused(client)
+        with TlsClient(kafka, certificate=wrong) as client, pytest.raises(ssl.SSLError, match=f"ALERT_{alert}"):
+            client.socket.recv(1)
         with TlsClient(kafka, certificate=valid) as client:
             assert not is_refused(client)
 
