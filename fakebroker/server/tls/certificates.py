@@ -14,6 +14,7 @@ import hashlib
 import os
 import secrets
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -25,10 +26,8 @@ from fakebroker.core.errors import ConfigError
 from fakebroker.extras import not_installed
 from fakebroker.server.tls.authority import DAY, TEN_YEARS, Authority, common_name_of, new_authority, read_authority
 
-try:
+if sys.platform != "win32":
     import fcntl
-except ImportError:  # a system without it has no such lock
-    fcntl = None  # type: ignore[assignment]
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
@@ -253,7 +252,7 @@ def _put(path: Path, content: bytes) -> None:
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
     """Hold the lock of a folder. Each holder writes a few files."""
-    if fcntl is None:
+    if sys.platform == "win32":  # it has no such lock
         yield
         return
     descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
