@@ -58,6 +58,7 @@ class DynamicBrokerConfig:
         self._of_listeners: dict[tuple[int, str, str], BrokerConfig] = {}  # until the next change
         self._reconfigurables: list[tuple[frozenset[str], Reconfigure]] = []
         self._validators: list[Validate] = []
+        self._own_notified: list[Callable[[int], None]] = []
 
     def of(self, broker_id: int) -> BrokerConfig:
         """Return the settings of a broker."""
@@ -108,6 +109,10 @@ class DynamicBrokerConfig:
         """Call `validate` with a broker, its own texts and all its settings before they are set. It raises KafkaError
         if they may not be."""
         self._validators.append(validate)
+
+    def on_own(self, notify: Callable[[int], None]) -> None:
+        """Call `notify` with a broker whenever its own settings were set, also if no value is another one."""
+        self._own_notified.append(notify)
 
     def alter(self, changes: Mapping[str, str | None], broker_id: int | None = None) -> None:
         """Set some settings of all brokers or of one, or remove them with None. Raise KafkaError and change nothing if
@@ -175,6 +180,9 @@ class DynamicBrokerConfig:
         changed |= {name for name in BrokerQuotaConfig.SETTINGS if texts_before.get(name) != texts.get(name)}
         for id_ in before | self._own:
             changed |= _differences(before.get(id_, before_all), self.of(id_))
+        if broker_id is not None:
+            for notify in self._own_notified:
+                notify(broker_id)
         for names, apply in self._reconfigurables:
             if names & changed and (slices := apply(self.current)) is not None:
                 yield from slices
