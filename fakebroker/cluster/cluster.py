@@ -26,6 +26,7 @@ from fakebroker.cluster.sasl.doubtful_settings import doubtful_settings
 from fakebroker.cluster.sasl.sasl import Sasl
 from fakebroker.core.clock import Now
 from fakebroker.core.config.broker_config import BrokerConfig
+from fakebroker.core.errors import ConfigError
 from fakebroker.core.journal.events import TimerFired
 from fakebroker.core.journal.journal import Journal
 from fakebroker.core.life import FIRST_LIFE, Life
@@ -113,14 +114,18 @@ class Cluster(Lives):
         return connection
 
     def take_certificate(self, connection: Connection, distinguished_name: str, now: Now) -> None:
-        """Take the distinguished name of a client's certificate: its principal, unless it authenticates by SASL."""
+        """Take the distinguished name of a client's certificate: its principal, unless it authenticates by SASL. Close
+        the connection if no mapping rule matches, or if the rules cannot be read."""
         self.now = now
         if connection.listener.security_protocol != SSL:
             return
         config = self.controller.broker_configs.of_listener(connection.broker_id, connection.listener.name)
-        name = mapped_name(config.ssl_principal_mapping_rules, distinguished_name)
+        reason = f"Failed to map name for '{distinguished_name}' based on SSL principal mapping rules."
+        try:
+            name = mapped_name(config.ssl_principal_mapping_rules, distinguished_name)
+        except ConfigError as error:
+            name, reason = None, f"ssl.principal.mapping.rules: {error}"
         if name is None:
-            reason = f"Failed to map name for '{distinguished_name}' based on SSL principal mapping rules."
             self.sockets.close(connection, reason)
         else:
             connection.principal = KafkaPrincipal(USER, name)

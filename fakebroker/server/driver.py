@@ -118,8 +118,8 @@ class Driver:
             self._intake.was_read(connection, transport, max(len(data), records * _BYTES_OF_A_RECORD))
 
     def config_of(self, broker_id: int, listener: Listener) -> BrokerConfig:
-        """Return the present settings of a broker's listener."""
-        return self.cluster.controller.broker_configs.of_listener(broker_id, listener.name)
+        """Return the settings of a broker's listener for TLS."""
+        return self.cluster.controller.broker_configs.of_listener(broker_id, listener.name, has_sasl=listener.has_sasl)
 
     def handshake_done(self, connection: Connection, subject: Sequence[Sequence[tuple[str, str]]]) -> None:
         """Note that TLS is set up. `subject` is that of the client's certificate, empty without one."""
