@@ -27,7 +27,7 @@ from fakebroker.cluster.sasl.sasl import Sasl
 from fakebroker.core.clock import Now
 from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.errors import ConfigError
-from fakebroker.core.journal.events import TimerFired
+from fakebroker.core.journal.events import Login, TimerFired
 from fakebroker.core.journal.journal import Journal
 from fakebroker.core.life import FIRST_LIFE, Life
 from fakebroker.core.log.store import Store
@@ -130,10 +130,13 @@ class Cluster(Lives):
         else:
             connection.principal = KafkaPrincipal(USER, name)
 
-    def handshake_failed(self, connection: Connection, now: Now) -> None:
-        """Close a connection after a failed handshake of TLS, with the delay of failed authentications."""
+    def handshake_failed(self, connection: Connection, reason: str, now: Now) -> None:
+        """Close a connection at once after a failed handshake of TLS. It counts as a failed authentication."""
         self.now = now
-        self.sockets.close_failed(connection, "TLS is not set up", None)
+        if self.probe.listeners:
+            where = connection.number, connection.broker_id, connection.listener.name
+            self.probe.tell(Login(*self.probe.times, *where, "", "", "SslAuthenticationException", reason, False))
+        self.sockets.close(connection, f"TLS handshake failed: {reason}")
 
     def receive_buffer(self, connection: Connection) -> memoryview | None:
         """Return the buffer for the next bytes of the connection, to be passed to `receive`; None if any buffer will

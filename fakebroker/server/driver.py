@@ -129,8 +129,7 @@ class Driver:
 
     def handshake_failed(self, connection: Connection, reason: str) -> None:
         """Close a connection after a failed handshake of TLS."""
-        self.told.info("%s: TLS handshake failed: %s", connection.peer, reason, about=reason)
-        self.cluster.handshake_failed(connection, self.clock.stamp())
+        self.cluster.handshake_failed(connection, reason, self.clock.stamp())
         self._after_door()
 
     def write_blocked(self, connection: Connection, blocked: bool) -> None:
