@@ -134,8 +134,9 @@ class Cluster(Lives):
         """Close a connection at once after a failed handshake of TLS. It counts as a failed authentication."""
         self.now = now
         if self.probe.listeners:
-            where = connection.number, connection.broker_id, connection.listener.name
-            self.probe.tell(Login(*self.probe.times, *where, "", "", "SslAuthenticationException", reason, False))
+            where, listener = (connection.number, connection.broker_id), connection.listener.name
+            error = "SslAuthenticationException"
+            self.probe.tell(Login(*self.probe.times, *where, listener, "", "", error, reason, False))
         self.sockets.close(connection, f"TLS handshake failed: {reason}")
 
     def receive_buffer(self, connection: Connection) -> memoryview | None:
