@@ -29,7 +29,7 @@ def simulation() -> Simulation:
 
 def alter(simulation: Simulation, texts: Mapping[str, str | None], broker_id: int = 1) -> None:
     simulation.cluster.now = simulation.now
-    simulation.cluster.broker_configs.alter(texts, broker_id)
+    simulation.cluster.members.broker_configs.alter(texts, broker_id)
     simulation.settle()
 
 
