@@ -23,7 +23,7 @@ MAP = "listener.security.protocol.map"
 def simulation() -> Simulation:
     made = Simulation(brokers=2, config=CONFIG)
     for broker_id in (1, 2):
-        made.cluster.set_bound(broker_id, "kafka.test", 9091 + broker_id, LISTENER)
+        made.cluster.registry[broker_id].set_bound("kafka.test", 9091 + broker_id, LISTENER)
     return made
 
 

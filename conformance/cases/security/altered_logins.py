@@ -1,4 +1,4 @@
-"""Logins at a listener whose settings are altered while it is open, and long messages of a login."""
+"""Logins while settings of their open listener are altered, and long messages of a login."""
 
 from __future__ import annotations
 
