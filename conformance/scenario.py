@@ -344,7 +344,8 @@ class Case:
              that send consumers to the nearest, "stops": three that cases stop, "groups": one with sessions that
              may be short, "small-groups": such a broker with groups of two that wait for others at first,
              "compacts": one that cleans its logs, "acls": one with an authorizer, "sasl": one with a listener
-             SASL_PLAINTEXT, "sasl-sessions": such a broker with sessions that end, "users": one with an
+             SASL_PLAINTEXT, "sasl-sessions": such a broker with sessions that end, "sasl-settings": one with settings
+             that have no effect, "users": one with an
              authorizer and a listener SASL_SSL, or "signed" and "signed-any": with keys of signed tokens
     timed    responses with a promised time
     """
