@@ -253,6 +253,12 @@ BOXES = {
     "deaths-elr-rounds": Box(3, _DYING | _PATIENT, _DYING_FAST, controller_apart=True),
     "sasl": Box(1, _SASL | {"delegation.token.secret.key": "secret"}, listeners=("SASL_PLAINTEXT",)),
     "sasl-sessions": Box(1, _SASL | {"connections.max.reauth.ms": "2500"}, listeners=("SASL_PLAINTEXT",)),
+    # A handler that is of no mechanism has no effect, nor have certificates for all listeners at one with SASL.
+    "sasl-settings": Box(
+        1,
+        _SASL | _logins("sasl_ssl") | {"sasl.server.callback.handler.class": _VALIDATOR, "ssl.client.auth": "required"},
+        listeners=("SASL_PLAINTEXT", "SASL_SSL"),
+    ),
     # The harness is User:ANONYMOUS at the listener PLAINTEXT, and may do everything. Users log in at SASL_SSL.
     "users": Box(
         1,

@@ -29,7 +29,8 @@ from fakebroker.cluster.sasl.doubtful_settings import doubtful_settings
 from fakebroker.cluster.sasl.sasl import Sasl
 from fakebroker.core.clock import HasNow, Now
 from fakebroker.core.config.broker_config import BrokerConfig
-from fakebroker.core.journal.events import TimerFired
+from fakebroker.core.errors import ConfigError
+from fakebroker.core.journal.events import Login, TimerFired
 from fakebroker.core.journal.journal import Journal
 from fakebroker.core.life import FIRST_LIFE, Life
 from fakebroker.core.log.store import Store
@@ -128,22 +129,30 @@ class Cluster(HasNow):
         return connection
 
     def take_certificate(self, connection: Connection, distinguished_name: str, now: Now) -> None:
-        """Take the distinguished name of a client's certificate: its principal, unless it authenticates by SASL."""
+        """Take the distinguished name of a client's certificate: its principal, unless it authenticates by SASL. Close
+        the connection if no mapping rule matches, or if the rules cannot be read."""
         self.now = now
         if connection.listener.security_protocol != SSL:
             return
         config = self.controller.broker_configs.of_listener(connection.broker_id, connection.listener.name)
-        name = mapped_name(config.ssl_principal_mapping_rules, distinguished_name)
+        reason = f"Failed to map name for '{distinguished_name}' based on SSL principal mapping rules."
+        try:
+            name = mapped_name(config.ssl_principal_mapping_rules, distinguished_name)
+        except ConfigError as error:
+            name, reason = None, f"ssl.principal.mapping.rules: {error}"
         if name is None:
-            reason = f"Failed to map name for '{distinguished_name}' based on SSL principal mapping rules."
             self.sockets.close(connection, reason)
         else:
             connection.principal = KafkaPrincipal(USER, name)
 
-    def handshake_failed(self, connection: Connection, now: Now) -> None:
-        """Close a connection after a failed handshake of TLS, with the delay of failed authentications."""
+    def handshake_failed(self, connection: Connection, reason: str, now: Now) -> None:
+        """Close a connection at once after a failed handshake of TLS. It counts as a failed authentication."""
         self.now = now
-        self.sockets.close_failed(connection, "TLS is not set up", None)
+        if self.probe.listeners:
+            where, listener = (connection.number, connection.broker_id), connection.listener.name
+            error = "SslAuthenticationException"
+            self.probe.tell(Login(*self.probe.times, *where, listener, "", "", error, reason, False))
+        self.sockets.close(connection, f"TLS handshake failed: {reason}")
 
     def receive_buffer(self, connection: Connection) -> memoryview | None:
         """Return the buffer for the next bytes of the connection, to be passed to `receive`; None if any buffer will

@@ -321,6 +321,7 @@ class Lives:
         self._states[broker_id] = RUNNING
         yield from self._take_lost(broker_id, self._unclean.pop(broker_id, CrashLoss.NOTHING))
         self._brokers[broker_id] = self._members.new_broker(broker_id)
+        self._members.listener_configs.reopen(broker_id)
         yield from self._works(broker_id)
         if self._registry[broker_id].isolations:  # it was cut off while it started
             yield from self._hearing.end(broker_id)

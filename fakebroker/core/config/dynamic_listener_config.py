@@ -88,11 +88,18 @@ class DynamicListenerConfig:
             added = [listener for name, listener in wanted.items() if name not in broker.added_listeners]
             for name in removed:
                 broker.remove_listener(name)
+                self._configs.close_listener(broker_id, name)
             for listener in added:
                 broker.add_listener(listener)
+                self._configs.open_listener(broker_id, listener.listener.name)
             if removed or added:
                 changes.append(ListenerChange(broker_id, removed))
         return changes
+
+    def reopen(self, broker_id: int) -> None:
+        """Note that a broker has started, and opens the listeners again that were added."""
+        for name in self._registry[broker_id].added_listeners:
+            self._configs.open_listener(broker_id, name)
 
     def _wanted(self, broker_id: int) -> dict[str, AddedListener]:
         """Return the listeners beside the advertised ones, by name."""
