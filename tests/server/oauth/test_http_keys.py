@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from support.ports import free_ports, is_open
-from support.watchdog import run, until, within
+from support.watchdog import LIMIT_S, run, until, within
 
 from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.errors import ConfigError
@@ -39,9 +39,10 @@ _TURNS_TO_TAKE = 5  # from accepting a connection to the first step of `take`
 
 
 @pytest.fixture(autouse=True)
-def without_reprieve(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let a fetch follow another one at once."""
+def without_limits_of_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a fetch follow another one at once, and take as long as a busy machine needs."""
     monkeypatch.setattr(http_keys, "_REPRIEVE_S", 0.0)
+    monkeypatch.setattr(http_keys, "_MOST_S", LIMIT_S)
 
 
 class KeyServer:
