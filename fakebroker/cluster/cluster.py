@@ -26,14 +26,14 @@ from fakebroker.cluster.sasl.doubtful_settings import doubtful_settings
 from fakebroker.cluster.sasl.sasl import Sasl
 from fakebroker.core.clock import Now
 from fakebroker.core.config.broker_config import BrokerConfig
-from fakebroker.core.journal.events import TimerFired
+from fakebroker.core.journal.events import NO_ERROR, Login, TimerFired
 from fakebroker.core.journal.journal import Journal
 from fakebroker.core.life import FIRST_LIFE, Life
 from fakebroker.core.log.store import Store
 from fakebroker.core.purgatory.deadlines import HOUSEKEEPING, ClientDeadlines
 from fakebroker.core.replication.behaviour import INSTANT, Behaviour, Selection
 from fakebroker.core.replication.replica_manager import ReplicaManager
-from fakebroker.core.security.identity import PLAINTEXT, SSL, USER, KafkaPrincipal, Listener
+from fakebroker.core.security.identity import ANONYMOUS, PLAINTEXT, SSL, USER, KafkaPrincipal, Listener
 from fakebroker.core.security.ssl_principal_mapper import mapped_name
 from fakebroker.network.connection import Connection
 from fakebroker.network.effects import Effect, InternalError, Warn
@@ -113,17 +113,22 @@ class Cluster(Lives):
         return connection
 
     def take_certificate(self, connection: Connection, distinguished_name: str, now: Now) -> None:
-        """Take the distinguished name of a client's certificate: its principal, unless it authenticates by SASL."""
+        """Take the distinguished name of a client's certificate, "" without one, when TLS is set up: its principal,
+        unless it authenticates by SASL."""
         self.now = now
         if connection.listener.security_protocol != SSL:
             return
         config = self.controller.broker_configs.of_listener(connection.broker_id, connection.listener.name)
-        name = mapped_name(config.ssl_principal_mapping_rules, distinguished_name)
+        rules = config.ssl_principal_mapping_rules
+        name = mapped_name(rules, distinguished_name) if distinguished_name else ANONYMOUS.name
         if name is None:
-            reason = f"Failed to map name for '{distinguished_name}' based on SSL principal mapping rules."
+            reason = f"Failed to map name for '{distinguished_name[:1_000]}' based on SSL principal mapping rules."
             self.sockets.close(connection, reason)
-        else:
-            connection.principal = KafkaPrincipal(USER, name)
+            return
+        connection.principal = KafkaPrincipal(USER, name)
+        if self.probe.listeners:
+            where = connection.number, connection.broker_id, connection.listener.name
+            self.probe.tell(Login(*self.probe.times, *where, "", connection.principal.shown, NO_ERROR, "", False))
 
     def handshake_failed(self, connection: Connection, now: Now) -> None:
         """Close a connection after a failed handshake of TLS, with the delay of failed authentications."""

@@ -163,6 +163,7 @@ class JournalQuery(Strict):
     connection: Count | None = None
     api: Name | None = Field(None, description="Kafka's name of the API")
     client_id: Name | None = None
+    principal: Name | None = Field(None, description='user of a client, as in "User:alice": its logins and requests')
     group_id: Name | None = None
     transactional_id: Name | None = None
     fault: Name | None = None

@@ -123,9 +123,8 @@ class Driver:
 
     def handshake_done(self, connection: Connection, subject: Sequence[Sequence[tuple[str, str]]]) -> None:
         """Note that TLS is set up. `subject` is that of the client's certificate, empty without one."""
-        if subject:
-            self.cluster.take_certificate(connection, rfc2253_name(subject), self.clock.stamp())
-            self._after_door()
+        self.cluster.take_certificate(connection, rfc2253_name(subject), self.clock.stamp())
+        self._after_door()
 
     def handshake_failed(self, connection: Connection, reason: str) -> None:
         """Close a connection after a failed handshake of TLS."""

@@ -10,6 +10,7 @@ from support.tls_client import TlsClient
 
 from fakebroker import FakeCluster
 from fakebroker.core.errors import KafkaError
+from fakebroker.core.journal.events import ConnectionOpened, Login, Request
 
 
 def principals(kafka: FakeCluster) -> set[str]:
@@ -33,6 +34,27 @@ def test_a_client_needs_a_certificate_as_the_setting_says(loop: str, auth: str) 
         with TlsClient(kafka, certificate=kafka.tls.client("alice")) as client:
             client.ask(metadata([]))
             assert principals(kafka) == {"User:ANONYMOUS" if auth == "none" else "User:CN=alice"}
+
+
+@pytest.mark.parametrize("auth", ["none", "required"])
+def test_the_journal_has_the_principal_of_a_certificate(loop: str, auth: str) -> None:
+    with FakeCluster(brokers=1, listeners=["SSL"], config={"ssl.client.auth": auth}) as kafka:
+        with TlsClient(kafka, certificate=kafka.tls.client("alice")) as client:
+            client.ask(metadata([]))
+        principal = "User:ANONYMOUS" if auth == "none" else "User:CN=alice"
+        (opened, *_), (login,), (sent,) = (
+            [event for event in kafka.journal if isinstance(event, kind)] for kind in (ConnectionOpened, Login, Request)
+        )
+        assert login[2:] == (opened.connection, 1, "SSL", "", principal, "NONE", "", False)
+        assert (sent.api, sent.connection, sent.principal) == ("Metadata", opened.connection, principal)
+
+
+def test_a_certificate_gives_no_principal_next_to_sasl(loop: str) -> None:
+    config = {"listener.name.sasl_ssl.ssl.client.auth": "required"}
+    with FakeCluster(brokers=1, listeners=["SASL_SSL"], config=config) as kafka:
+        with TlsClient(kafka, certificate=kafka.tls.client("alice"), listener="SASL_SSL"):
+            pass
+        assert [event for event in kafka.journal if isinstance(event, Login)] == []
 
 
 def test_a_certificate_of_another_ca_is_refused(loop: str) -> None:
