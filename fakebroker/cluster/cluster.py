@@ -112,16 +112,17 @@ class Cluster(Lives):
         self._handle_requests()
         return connection
 
-    def take_certificate(self, connection: Connection, distinguished_name: str, now: Now) -> None:
-        """Take the distinguished name of a client's certificate, "" without one, when TLS is set up: its principal,
-        unless it authenticates by SASL."""
+    def take_certificate(self, connection: Connection, distinguished_name: str | None, now: Now) -> None:
+        """Take the distinguished name of a client's certificate, None without one, when TLS is set up: its
+        principal, unless it authenticates by SASL."""
         self.now = now
         if connection.listener.security_protocol != SSL:
             return
         config = self.controller.broker_configs.of_listener(connection.broker_id, connection.listener.name)
         rules = config.ssl_principal_mapping_rules
-        name = mapped_name(rules, distinguished_name) if distinguished_name else ANONYMOUS.name
+        name = ANONYMOUS.name if distinguished_name is None else mapped_name(rules, distinguished_name)
         if name is None:
+            assert distinguished_name is not None
             reason = f"Failed to map name for '{distinguished_name[:1_000]}' based on SSL principal mapping rules."
             self.sockets.close(connection, reason)
             return

@@ -21,7 +21,7 @@ class KafkaPrincipal(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """Return the text for events, whose memory is bounded: it has at most 1,000 characters of its name."""
+        """Return the text for events, with at most 1,000 characters of the name: memory for events is bounded."""
         return f"{self.principal_type}:{self.name[:_SHOWN_CHARACTERS]}"
 
 

@@ -49,6 +49,19 @@ def test_the_journal_has_the_principal_of_a_certificate(loop: str, auth: str) ->
         assert (sent.api, sent.connection, sent.principal) == ("Metadata", opened.connection, principal)
 
 
+def test_a_certificate_whose_name_cannot_be_read_fails_the_handshake(
+    loop: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def unreadable(certificate: bytes) -> str:
+        raise ValueError("a value in DER has no length")
+
+    monkeypatch.setattr("fakebroker.server.tls.transport.subject_of", unreadable)
+    with FakeCluster(brokers=1, listeners=["SSL"], config={"ssl.client.auth": "required"}) as kafka:
+        with TlsClient(kafka, certificate=kafka.tls.client("alice")) as client, caplog.at_level("INFO"):
+            assert is_refused(client)
+        assert "TLS handshake failed: the client's certificate: a value in DER has no length" in caplog.text
+
+
 def test_a_certificate_gives_no_principal_next_to_sasl(loop: str) -> None:
     config = {"listener.name.sasl_ssl.ssl.client.auth": "required"}
     with FakeCluster(brokers=1, listeners=["SASL_SSL"], config=config) as kafka:
