@@ -56,8 +56,9 @@ def test_a_certificate_whose_name_cannot_be_read_fails_the_handshake(
         raise ValueError("a value in DER has no length")
 
     monkeypatch.setattr("fakebroker.server.tls.transport.subject_of", unreadable)
+    caplog.set_level("INFO")
     with FakeCluster(brokers=1, listeners=["SSL"], config={"ssl.client.auth": "required"}) as kafka:
-        with TlsClient(kafka, certificate=kafka.tls.client("alice")) as client, caplog.at_level("INFO"):
+        with TlsClient(kafka, certificate=kafka.tls.client("alice")) as client:
             assert is_refused(client)
         assert "TLS handshake failed: the client's certificate: a value in DER has no length" in caplog.text
 
