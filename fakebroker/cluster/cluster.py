@@ -26,6 +26,7 @@ from fakebroker.cluster.sasl.doubtful_settings import doubtful_settings
 from fakebroker.cluster.sasl.sasl import Sasl
 from fakebroker.core.clock import Now
 from fakebroker.core.config.broker_config import BrokerConfig
+from fakebroker.core.errors import ConfigError
 from fakebroker.core.journal.events import NO_ERROR, Login, TimerFired
 from fakebroker.core.journal.journal import Journal
 from fakebroker.core.life import FIRST_LIFE, Life
@@ -113,17 +114,20 @@ class Cluster(Lives):
         return connection
 
     def take_certificate(self, connection: Connection, distinguished_name: str | None, now: Now) -> None:
-        """Take the distinguished name of a client's certificate, None without one, when TLS is set up: its
-        principal, unless it authenticates by SASL."""
+        """Take the distinguished name of a client's certificate, None without one, when TLS is set up: its principal,
+        unless it authenticates by SASL. Close the connection if no mapping rule matches, or if the rules cannot be
+        read."""
         self.now = now
         if connection.listener.security_protocol != SSL:
             return
         config = self.controller.broker_configs.of_listener(connection.broker_id, connection.listener.name)
-        rules = config.ssl_principal_mapping_rules
-        name = ANONYMOUS.name if distinguished_name is None else mapped_name(rules, distinguished_name)
+        reason = f"Failed to map name for '{(distinguished_name or '')[:1_000]}' based on SSL principal mapping rules."
+        try:
+            rules = config.ssl_principal_mapping_rules
+            name = ANONYMOUS.name if distinguished_name is None else mapped_name(rules, distinguished_name)
+        except ConfigError as error:
+            name, reason = None, f"ssl.principal.mapping.rules: {error}"
         if name is None:
-            assert distinguished_name is not None
-            reason = f"Failed to map name for '{distinguished_name[:1_000]}' based on SSL principal mapping rules."
             self.sockets.close(connection, reason)
             return
         connection.principal = KafkaPrincipal(USER, name)
@@ -131,10 +135,13 @@ class Cluster(Lives):
             where = connection.number, connection.broker_id, connection.listener.name
             self.probe.tell(Login(*self.probe.times, *where, "", connection.principal.shown, NO_ERROR, "", False))
 
-    def handshake_failed(self, connection: Connection, now: Now) -> None:
-        """Close a connection after a failed handshake of TLS, with the delay of failed authentications."""
+    def handshake_failed(self, connection: Connection, reason: str, now: Now) -> None:
+        """Close a connection at once after a failed handshake of TLS. It counts as a failed authentication."""
         self.now = now
-        self.sockets.close_failed(connection, "TLS is not set up", None)
+        if self.probe.listeners:
+            where = connection.number, connection.broker_id, connection.listener.name
+            self.probe.tell(Login(*self.probe.times, *where, "", "", "SslAuthenticationException", reason, False))
+        self.sockets.close(connection, f"TLS handshake failed: {reason}")
 
     def receive_buffer(self, connection: Connection) -> memoryview | None:
         """Return the buffer for the next bytes of the connection, to be passed to `receive`; None if any buffer will

@@ -320,6 +320,7 @@ class Lives(Members):
         self._states[broker_id] = RUNNING
         yield from self._take_lost(broker_id, self._unclean.pop(broker_id, CrashLoss.NOTHING))
         self.brokers[broker_id] = self._new_broker(broker_id)
+        self.broker_configs.open_listener(broker_id)
         yield from self._works(broker_id)
         if self.registry[broker_id].isolations:  # it was cut off while it started
             yield from self._hearing.end(broker_id)

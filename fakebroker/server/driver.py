@@ -117,8 +117,8 @@ class Driver:
             self._intake.was_read(connection, transport, max(len(data), records * _BYTES_OF_A_RECORD))
 
     def config_of(self, broker_id: int, listener: Listener) -> BrokerConfig:
-        """Return the present settings of a broker's listener."""
-        return self.cluster.controller.broker_configs.of_listener(broker_id, listener.name)
+        """Return the settings of a broker's listener for TLS."""
+        return self.cluster.controller.broker_configs.of_listener(broker_id, listener.name, has_sasl=listener.has_sasl)
 
     def handshake_done(self, connection: Connection, subject: str | None) -> None:
         """Note that TLS is set up. `subject` is the name of the client's certificate, None without one."""
@@ -127,8 +127,7 @@ class Driver:
 
     def handshake_failed(self, connection: Connection, reason: str) -> None:
         """Close a connection after a failed handshake of TLS."""
-        self.told.info("%s: TLS handshake failed: %s", connection.peer, reason, about=reason)
-        self.cluster.handshake_failed(connection, self.clock.stamp())
+        self.cluster.handshake_failed(connection, reason, self.clock.stamp())
         self._after_door()
 
     def write_blocked(self, connection: Connection, blocked: bool) -> None:

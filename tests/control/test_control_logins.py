@@ -90,3 +90,16 @@ def test_handshakes_of_tls_are_counted_as_logins() -> None:
         text = controlled.http.get("/metrics").text
     labels = '{broker="1",listener="SSL",mechanism=""}'
     assert f"kafka_server_socket_server_metrics_successful_authentication_total{labels} 2.0" in text
+
+
+def test_failed_handshakes_of_tls_are_failed_authentications() -> None:
+    """Selector counts each AuthenticationException of KafkaChannel.prepare."""
+    with Controlled(brokers=1, listeners=["SSL"], clock="manual") as controlled:
+        controlled.http.get("/metrics")  # from the first call on events are counted
+        host, _, port = controlled.kafka.bootstrap("SSL").rpartition(":")
+        with RawClient(NodeEndpoint(1, host, int(port), None)) as client:
+            client.send(b"GET / HTTP/1.1\r\n\r\n")
+            client.socket.makefile("rb").read()  # an alert, then the end
+        text = controlled.http.get("/metrics").text
+    labels = '{broker="1",listener="SSL",mechanism=""}'
+    assert f"kafka_server_socket_server_metrics_failed_authentication_total{labels} 1.0" in text

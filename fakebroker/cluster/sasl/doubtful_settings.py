@@ -1,4 +1,4 @@
-"""Settings of SASL that the cluster accepts, but that let no client in: probably slips of the pen."""
+"""Settings of SASL that the cluster accepts, but that let no client in or have no effect: probably slips of the pen."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from fakebroker.core.security.sasl.jaas_config import parse_login_module
 
 _MECHANISMS: Final = "sasl.enabled.mechanisms"
 _JAAS: Final = "sasl.jaas.config"
+_HANDLER: Final = "sasl.server.callback.handler.class"
 _NAMES: Final = ", ".join(KNOWN)
 
 
@@ -20,12 +21,16 @@ def doubtful_settings(config: BrokerConfig) -> Iterator[str]:
     """Return a sentence for each such setting. All login modules have to be readable."""
     if "sasl_enabled_mechanisms" in config.given:
         yield from _not_served(_MECHANISMS, config.sasl_enabled_mechanisms)
+    if config.sasl_server_callback_handler_class is not None:
+        yield _not_of_mechanism(_HANDLER)
     for name, text in config.listener_texts.items():
         parts = of_listener(name)
         assert parts is not None
         setting, without_mechanism = parts.settings
         if setting == _MECHANISMS:
             yield from _not_served(name, [mechanism.strip() for mechanism in text.split(",") if mechanism.strip()])
+        elif setting == _HANDLER:
+            yield _not_of_mechanism(name)
         elif without_mechanism == _JAAS:
             yield from _of_login_module(name, setting.partition(".")[0], text)
 
@@ -33,6 +38,10 @@ def doubtful_settings(config: BrokerConfig) -> Iterator[str]:
 def _not_served(setting: str, mechanisms: Iterable[str]) -> Iterator[str]:
     if others := [mechanism for mechanism in mechanisms if mechanism not in KNOWN]:
         yield f"{setting}: {', '.join(others)} is not served, only {_NAMES}"
+
+
+def _not_of_mechanism(name: str) -> str:
+    return f"{name} has no effect: a handler is set by listener.name.LISTENER.MECHANISM.{_HANDLER}"
 
 
 def _of_login_module(name: str, mechanism: str, text: str) -> Iterator[str]:

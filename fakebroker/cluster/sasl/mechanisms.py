@@ -122,7 +122,7 @@ class SaslMechanisms:
         )
 
     def _access_keys(self, broker_id: int, listener: Listener) -> Mapping[str, AccessKey]:
-        config = self._configs.of_listener(broker_id, listener.name, aws_msk_iam.MECHANISM)
+        config = self._configs.of_listener_now(broker_id, listener.name, aws_msk_iam.MECHANISM)
         return parse_access_keys(config.fakebroker_aws_msk_iam_credentials)
 
     def _request_id(self) -> str:

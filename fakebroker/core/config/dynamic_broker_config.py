@@ -6,8 +6,12 @@ Theory   Four layers, of which the nearest counts: a broker's own settings, thos
          derived from a setting registers once with `on_change`, and is called when the new snapshots are in place.
          Registration of a setting that cannot be altered is an error. Settings are kept as text, under any name: Kafka
          keeps unknown ones for plugins. Some can only be set here (broker_quota_config.py).
+         A listener has the settings of the moment when it opens: its broker starts, or it is added. Only its key store
+         and its trust store are those of now (SslConfigs.RECONFIGURABLE_CONFIGS).
 Source   server/.../config/DynamicBrokerConfig.java validateConfigs; server/.../DynamicThreadPool.java @ 4.4 (read out
-         of the released jars); core/.../server/DynamicBrokerConfig.scala @ 4.0.
+         of the released jars); core/.../server/DynamicBrokerConfig.scala @ 4.0; core/.../network/SocketServer.scala
+         Processor @ 4.0; clients/.../common/security/ssl/SslFactory.java createNewSslEngineFactory;
+         clients/.../common/network/{ChannelBuilders,SslChannelBuilder,SaslChannelBuilder}.java @ 4.4.
 Differs  A setting of one listener (`listener.name.NAME.SETTING`) has an effect if its code reads it by `of_listener`;
          any other is kept and reported. The memory for logs is one for all brokers, so a single broker cannot set it.
 """
@@ -16,7 +20,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
 from fakebroker.core.config.broker_config import BrokerConfig, refuse_unknown
 from fakebroker.core.config.broker_quota_config import BrokerQuotaConfig
@@ -31,6 +35,7 @@ from fakebroker.protocol.slices import Slices, finish
 _SECURITY: Final = re.compile(r"ssl\.((keystore|truststore)\..*|key\.password)")
 _OF_LISTENER: Final = re.compile(r"listener\.name\.[^.]*\.(.*)")
 _OF_ALL_LISTENERS: Final = ("max.connections", "max.connection.creation.rate", "num.network.threads")
+_OF_MECHANISMS: Final = ("sasl.jaas.config", "sasl.server.callback.handler.class")
 _MIN_ISR: Final = "min.insync.replicas"
 _OF_ALL_BROKERS: Final = ("log.memory.bytes", "log.memory.full")
 _THREADS: Final = (
@@ -46,6 +51,13 @@ Reconfigure = Callable[[BrokerConfig], Slices[None] | None]
 Validate = Callable[[int, Mapping[str, str], BrokerConfig], None]
 
 
+class _Settings(NamedTuple):
+    """The settings of a broker at one moment: those of its listeners as texts, and all others."""
+
+    texts: Mapping[str, str]
+    config: BrokerConfig
+
+
 class DynamicBrokerConfig:
     """The present settings of all brokers, as snapshots. `of_start` are those that were given at the start."""
 
@@ -55,7 +67,9 @@ class DynamicBrokerConfig:
         self._set: dict[int | None, Mapping[str, str]] = {None: {_MIN_ISR: to_text(config.min_insync_replicas)}}
         self.current = self._layered(self._set, None)
         self._own: dict[int, BrokerConfig] = {}
-        self._of_listeners: dict[tuple[int, str, str], BrokerConfig] = {}  # until the next change
+        self._of_listeners: dict[tuple[bool, int, str, str, bool], BrokerConfig] = {}  # until the next change
+        self._at_start = _Settings(config.listener_texts, self.current)
+        self._when_opened: dict[tuple[int, str], _Settings] = {}  # by broker and listener; "" for all of a broker
         self._reconfigurables: list[tuple[frozenset[str], Reconfigure]] = []
         self._validators: list[Validate] = []
 
@@ -71,26 +85,52 @@ class DynamicBrokerConfig:
         """Return the texts set for a broker, or for all (None), by name."""
         return self._set.get(broker_id, {})
 
-    def of_listener(self, broker_id: int, listener: str, mechanism: str = "") -> BrokerConfig:
-        """Return the settings of a broker as a listener has them: `listener.name.NAME.SETTING` hides SETTING. With a
-        mechanism of SASL, `listener.name.NAME.MECHANISM.SETTING` hides both. A `sasl.jaas.config` counts only if it is
-        that of the mechanism."""
-        key = (broker_id, listener, mechanism)
+    def of_listener(
+        self, broker_id: int, listener: str, mechanism: str = "", *, has_sasl: bool = False
+    ) -> BrokerConfig:
+        """Return the settings of a broker as its open listener has them: `listener.name.NAME.SETTING` hides SETTING.
+        With a mechanism of SASL, `listener.name.NAME.MECHANISM.SETTING` hides both. A `sasl.jaas.config` and
+        a `sasl.server.callback.handler.class` count only if they are those of the mechanism. If the listener has SASL,
+        `ssl.client.auth` counts only if it is that of the listener."""
+        return self._for_listener(False, broker_id, listener, mechanism, has_sasl)
+
+    def of_listener_now(self, broker_id: int, listener: str, mechanism: str = "") -> BrokerConfig:
+        """Return the settings that the listener would have if it opened now."""
+        return self._for_listener(True, broker_id, listener, mechanism, False)
+
+    def _for_listener(
+        self, is_of_now: bool, broker_id: int, listener: str, mechanism: str, has_sasl: bool
+    ) -> BrokerConfig:
+        key = (is_of_now, broker_id, listener, mechanism, has_sasl)
         config = self._of_listeners.get(key)
         if config is None:
-            config = self._of_listeners[key] = self._for_listener(*key)
+            settings = self._present(broker_id) if is_of_now else self._opened(broker_id, listener)
+            config = self._of_listeners[key] = _as_seen_by(settings, listener, mechanism, has_sasl)
         return config
 
-    def _for_listener(self, broker_id: int, listener: str, mechanism: str) -> BrokerConfig:
+    def open_listener(self, broker_id: int, listener: str = "") -> None:
+        """Note that a listener of a broker opens, with the present settings; by default all of its listeners."""
+        if not listener:
+            self._when_opened = {opened: of for opened, of in self._when_opened.items() if opened[0] != broker_id}
+        self._when_opened[broker_id, listener] = self._present(broker_id)
+        self._of_listeners.clear()
+
+    def close_listener(self, broker_id: int, listener: str) -> None:
+        """Note that a broker has no such listener any more."""
+        self._when_opened.pop((broker_id, listener), None)
+        self._of_listeners.clear()
+
+    def _present(self, broker_id: int) -> _Settings:
         texts = {**self.of_start.listener_texts, **self.texts(None), **self.texts(broker_id)}
-        config = self.of(broker_id)
-        values: dict[str, Value] = {"sasl_jaas_config": None}
-        for prefix in prefixes_of(listener, mechanism):
-            own = {name.removeprefix(prefix): text for name, text in texts.items() if name.startswith(prefix)}
-            if not mechanism or prefix != prefixes_of(listener, mechanism)[-1]:
-                own.pop("sasl.jaas.config", None)
-            values |= BrokerConfig.parse(own)
-        return config.layered(config.altered, {**config.own, **values})
+        return _Settings(texts, self.of(broker_id))
+
+    def _opened(self, broker_id: int, listener: str) -> _Settings:
+        """Return the settings with which a listener was opened, with the stores of now."""
+        opened = self._when_opened.get((broker_id, listener)) or self._when_opened.get((broker_id, ""), self._at_start)
+        [prefix] = prefixes_of(listener)
+        present = self._present(broker_id).texts
+        fixed = {name: text for name, text in opened.texts.items() if not _is_store(name, prefix)}
+        return _Settings(fixed | {name: present[name] for name in present if _is_store(name, prefix)}, opened.config)
 
     @property
     def have_own(self) -> bool:
@@ -183,6 +223,24 @@ class DynamicBrokerConfig:
         """Return a snapshot, unchecked. Raise ConfigError for an invalid text."""
         own = {} if broker_id is None else BrokerConfig.parse(set_.get(broker_id, {}))
         return self.of_start.layered(BrokerConfig.parse(set_.get(None, {})), own)
+
+
+def _as_seen_by(settings: _Settings, listener: str, mechanism: str, has_sasl: bool) -> BrokerConfig:
+    config = settings.config
+    values: dict[str, Value] = {BrokerConfig.SETTINGS[name].attribute: None for name in _OF_MECHANISMS}
+    if has_sasl:
+        values["ssl_client_auth"] = "none"
+    prefixes = prefixes_of(listener, mechanism)
+    for prefix in prefixes:
+        own = {name.removeprefix(prefix): text for name, text in settings.texts.items() if name.startswith(prefix)}
+        if not mechanism or prefix != prefixes[-1]:
+            own = {name: text for name, text in own.items() if name not in _OF_MECHANISMS}
+        values |= BrokerConfig.parse(own)
+    return config.layered(config.altered, {**config.own, **values})
+
+
+def _is_store(name: str, prefix: str) -> bool:
+    return name.startswith(prefix) and _SECURITY.fullmatch(name.removeprefix(prefix)) is not None
 
 
 def altered(texts: Mapping[str, str], changes: Mapping[str, str | None]) -> dict[str, str]:

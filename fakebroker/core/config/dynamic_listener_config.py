@@ -88,8 +88,10 @@ class DynamicListenerConfig:
             added = [listener for name, listener in wanted.items() if name not in broker.added_listeners]
             for name in removed:
                 broker.remove_listener(name)
+                self._configs.close_listener(broker_id, name)
             for listener in added:
                 broker.add_listener(listener)
+                self._configs.open_listener(broker_id, listener.listener.name)
             if removed or added:
                 changes.append(ListenerChange(broker_id, removed))
         return changes

@@ -35,6 +35,9 @@ _RECORDS_AT_ONCE: Final = 256  # with content, in a step
 _RECORDS_FED: Final = 32  # to OpenSSL at once; and records without content in a step
 _HEADER: Final = Struct(">xxxH")  # of a record: type, version, and the length of the rest
 _HEADER_BYTES: Final = _HEADER.size
+# Java's brokers send this alert to a client without TLS. OpenSSL sends none for these reasons.
+_INTERNAL_ERROR: Final = bytes.fromhex("15030300020250")
+_NO_TLS: Final = ("HTTP_REQUEST", "HTTPS_PROXY_REQUEST", "WRONG_VERSION_NUMBER")
 _LENGTH_AT: Final = _HEADER.unpack_from
 
 
@@ -93,7 +96,11 @@ class TlsTransport(asyncio.Transport):
         except (ssl.SSLError, HandshakeError) as error:
             self._received.clear()
             self._stalls = True  # until it is closed, what comes now is nothing
-            raise HandshakeError(_reason(error) if isinstance(error, ssl.SSLError) else str(error)) from None
+            if isinstance(error, HandshakeError):
+                raise
+            if error.reason in _NO_TLS and not self._outgoing.pending:
+                self._below.write(_INTERNAL_ERROR)
+            raise HandshakeError(_reason(error)) from None
         finally:
             self._flush()
             self._choose_reading()

@@ -31,11 +31,21 @@ def test_a_slip_is_told(name: str, value: str, sentence: str) -> None:
     assert simulation.warnings == [f"{name}: {sentence}"]
 
 
+@pytest.mark.parametrize("prefix", ["", f"{_OF}."])
+def test_a_handler_of_no_mechanism_is_told(prefix: str) -> None:
+    name = f"{prefix}sasl.server.callback.handler.class"
+    simulation = Simulation(brokers=1, config={name: "my.Handler"})
+    simulation.settle()
+    form = "listener.name.LISTENER.MECHANISM.sasl.server.callback.handler.class"
+    assert simulation.warnings == [f"{name} has no effect: a handler is set by {form}"]
+
+
 def test_right_settings_are_not_told() -> None:
     config = {
         "sasl.enabled.mechanisms": "PLAIN, SCRAM-SHA-256, AWS_MSK_IAM",
         f"{_OF}.sasl.enabled.mechanisms": "OAUTHBEARER",
         f"{_OF}.plain.sasl.jaas.config": f'{_PLAIN} required user_a="b";',
+        f"{_OF}.oauthbearer.sasl.server.callback.handler.class": "my.Handler",
     }
     simulation = Simulation(brokers=1, config=config)
     simulation.settle()

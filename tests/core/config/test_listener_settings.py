@@ -36,8 +36,52 @@ def test_the_nearest_setting_counts() -> None:
     assert configs.of_listener(1, "SASL_SSL").connections_max_reauth_ms == 2
     assert configs.of_listener(1, "SASL_SSL", "OAUTHBEARER").connections_max_reauth_ms == 2
     assert configs.of_listener(1, "SASL_SSL", "PLAIN").connections_max_reauth_ms == 3
+    assert configs.of_listener(1, "SASL_SSL", "PLAIN").connections_max_reauth_ms == 3
+
+
+def test_a_listener_keeps_the_settings_of_its_opening() -> None:
+    configs = DynamicBrokerConfig(BrokerConfig().with_text({"connections.max.reauth.ms": "1"}).of_cluster(1))
+    changes = {"sasl.enabled.mechanisms": "PLAIN", f"{PREFIX}connections.max.reauth.ms": "2"}
+    configs.alter(changes, 1)
+    before = configs.of_listener(1, "SASL_SSL")
+    assert (before.sasl_enabled_mechanisms, before.connections_max_reauth_ms) == (("GSSAPI",), 1)
+    assert configs.of_listener_now(1, "SASL_SSL").connections_max_reauth_ms == 2
+    configs.open_listener(1, "SASL_SSL")
+    after = configs.of_listener(1, "SASL_SSL")
+    assert (after.sasl_enabled_mechanisms, after.connections_max_reauth_ms) == (("PLAIN",), 2)
+    assert configs.of_listener(1, "OTHER").sasl_enabled_mechanisms == ("GSSAPI",)
+    assert configs.of_listener(2, "SASL_SSL").connections_max_reauth_ms == 1
+    configs.alter(dict.fromkeys(changes), 1)
+    assert configs.of_listener(1, "SASL_SSL") == after
+    configs.open_listener(1)  # the broker starts again
+    assert configs.of_listener(1, "SASL_SSL") == before
+
+
+def test_a_removed_listener_has_the_settings_of_its_broker_when_it_opens_again() -> None:
+    configs = DynamicBrokerConfig(BrokerConfig().of_cluster(1))
     configs.alter({"sasl.enabled.mechanisms": "PLAIN"}, 1)
-    assert configs.of_listener(1, "SASL_SSL").sasl_enabled_mechanisms == ("PLAIN",)
+    configs.open_listener(1, "SASL_SSL")
+    configs.close_listener(1, "SASL_SSL")
+    assert configs.of_listener(1, "SASL_SSL").sasl_enabled_mechanisms == ("GSSAPI",)
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in BrokerConfig.SETTINGS if "store." in name or name == "ssl.key.password"]
+)
+def test_stores_are_those_of_now(name: str) -> None:
+    """SslConfigs.RECONFIGURABLE_CONFIGS."""
+    start = {f"{PREFIX}{name}": "start"}
+    configs = DynamicBrokerConfig(BrokerConfig().with_text(start).of_cluster(1))
+    attribute = BrokerConfig.SETTINGS[name].attribute
+
+    def value() -> object:
+        return vars(configs.of_listener(1, "SASL_SSL"))[attribute]
+
+    assert value() == "start"
+    configs.alter({f"{PREFIX}{name}": "new"}, 1)
+    assert value() == "new"
+    configs.alter({f"{PREFIX}{name}": None}, 1)
+    assert value() == "start"
 
 
 def test_a_login_module_counts_only_for_its_mechanism() -> None:
@@ -46,6 +90,26 @@ def test_a_login_module_counts_only_for_its_mechanism() -> None:
     assert configs.of_listener(1, "SASL_SSL").sasl_jaas_config is None
     assert configs.of_listener(1, "SASL_SSL", "OAUTHBEARER").sasl_jaas_config is None
     assert configs.of_listener(1, "SASL_SSL", "PLAIN").sasl_jaas_config == "c"
+
+
+def test_a_callback_handler_counts_only_for_its_mechanism() -> None:
+    """SaslChannelBuilder.createServerCallbackHandlers."""
+    name = "sasl.server.callback.handler.class"
+    texts = {name: "a", f"{PREFIX}{name}": "b", f"{PREFIX}oauthbearer.{name}": "c"}
+    configs = DynamicBrokerConfig(BrokerConfig().with_text(texts).of_cluster(1))
+    assert configs.of_listener(1, "SASL_SSL").sasl_server_callback_handler_class is None
+    assert configs.of_listener(1, "SASL_SSL", "PLAIN").sasl_server_callback_handler_class is None
+    assert configs.of_listener(1, "OTHER", "OAUTHBEARER").sasl_server_callback_handler_class is None
+    assert configs.of_listener(1, "SASL_SSL", "OAUTHBEARER").sasl_server_callback_handler_class == "c"
+
+
+def test_a_listener_with_sasl_asks_for_certificates_only_by_a_setting_of_its_own() -> None:
+    """ChannelBuilders.create."""
+    texts = {"ssl.client.auth": "required", "listener.name.own.ssl.client.auth": "requested"}
+    configs = DynamicBrokerConfig(BrokerConfig().with_text(texts).of_cluster(1))
+    assert configs.of_listener(1, "SASL_SSL", has_sasl=True).ssl_client_auth == "none"
+    assert configs.of_listener(1, "SSL").ssl_client_auth == "required"
+    assert configs.of_listener(1, "OWN", has_sasl=True).ssl_client_auth == "requested"
 
 
 @pytest.mark.parametrize("name", ["listener.name.x.no.such.setting", "listener.name.x.", "listener.name."])

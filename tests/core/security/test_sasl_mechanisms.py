@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import json
+import re
 from base64 import urlsafe_b64encode
 from random import Random
 from typing import Any
 
 import pytest
+from hypothesis import example, given
+from hypothesis.strategies import lists, sampled_from
 from support.sasl_client import USERS
 from support.slices import count_slices
 
 from conformance.sasl.scram_exchange import ScramExchange
 from fakebroker.core.security.sasl.jaas_config import parse_login_module
-from fakebroker.core.security.sasl.oauth_bearer import OAuthBearerSaslServer, TokenRefused
+from fakebroker.core.security.sasl.oauth_bearer import _INITIAL, OAuthBearerSaslServer, TokenRefused
 from fakebroker.core.security.sasl.plain import PlainSaslServer, authenticator_of
-from fakebroker.core.security.sasl.sasl_server import SaslAuthenticationError, SaslError, UnexpectedTokenError
-from fakebroker.core.security.sasl.scram import Credential, ScramSaslServer
+from fakebroker.core.security.sasl.sasl_server import (
+    MOST_BYTES,
+    SaslAuthenticationError,
+    SaslError,
+    UnexpectedTokenError,
+)
+from fakebroker.core.security.sasl.scram import _CLIENT_FINAL, _CLIENT_FIRST, Credential, ScramSaslServer
 from fakebroker.core.security.sasl.scram_formatter import (
     MECHANISMS,
     SHA_256,
@@ -135,6 +143,55 @@ def test_a_scram_login_with_a_delegation_token_acts_as_its_owner() -> None:
 def test_scram_refuses_a_first_message_without_telling_why(message: bytes) -> None:
     with pytest.raises(SaslError):
         scram_server().evaluate_response(message)
+
+
+PIECES = [
+    "n,",
+    "a=",
+    "n=",
+    ",r=",
+    ",",
+    "c=",
+    "biws",
+    ",p=",
+    "QQ==",
+    "x",
+    "=2C",
+    "=3D",
+    "=",
+    "é",
+    "\x7f",
+    "\x01",
+    "auth=",
+    "y z",
+]
+
+
+@pytest.mark.parametrize("pattern", [_CLIENT_FIRST, _CLIENT_FINAL, _INITIAL], ids=["first", "final", "token"])
+@given(pieces=lists(sampled_from(PIECES), max_size=14))
+@example(pieces=["n,", ",", "n=", "x", "=2C", "x", ",r=", "x", ",", "x", "=", "x"])
+@example(pieces=["c=", "biws", ",r=", "x", ",", "x", "=", "x", ",p=", "QQ=="])
+@example(pieces=["n,", "a=", "x", "=3D", ",", "\x01", "auth=", "x", "\x01", "x", "=", "y z", "\x01", "\x01"])
+def test_runs_that_are_never_given_back_change_no_verdict(pattern: re.Pattern[str], pieces: list[str]) -> None:
+    """Kafka's patterns give back."""
+    message = "".join(pieces)
+    declared = re.compile(pattern.pattern.replace("++", "+").replace("*+", "*"))
+    assert declared.pattern != pattern.pattern
+    expected, match = declared.fullmatch(message), pattern.fullmatch(message)
+    assert (expected and expected.groupdict()) == (match and match.groupdict())
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_a_scram_message_has_a_length(more: int) -> None:
+    start = b"n,,n=alice,r=x,a="
+    message = start + b"b" * (MOST_BYTES + more - len(start))
+    server = scram_server()
+    assert server.claims(message) == ("" if more else "alice")
+    if not more:
+        assert server.evaluate_response(message)
+        return
+    with pytest.raises(SaslError, match="the message has 32769 bytes; at most 32768 are read"):
+        server.evaluate_response(message)
 
 
 def test_iterations_of_a_client_cost_the_broker_nothing() -> None:
@@ -323,6 +380,18 @@ def test_after_a_refused_token_a_valid_one_may_come() -> None:
 )
 def test_oauthbearer_refuses_another_message_without_telling_why(message: bytes) -> None:
     with pytest.raises(SaslError):
+        oauth().evaluate_response(message)
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_a_message_with_a_token_has_a_length(more: int) -> None:
+    start, end = bearer(unsecured())[:-1], b"\x01\x01"
+    message = start + b"a=" + b"b" * (MOST_BYTES + more - len(start) - 4) + end
+    assert oauth().claims(message) == ("" if more else "alice")
+    if not more:
+        assert oauth().evaluate_response(message) == b""
+        return
+    with pytest.raises(SaslError, match="the message has 32769 bytes; at most 32768 are read"):
         oauth().evaluate_response(message)
 
 

@@ -5,22 +5,25 @@ from __future__ import annotations
 import ssl
 
 import pytest
-from support.requests import metadata
+from support.requests import metadata, request
 from support.tls_client import TlsClient
 
 from fakebroker import FakeCluster
 from fakebroker.core.errors import KafkaError
 from fakebroker.core.journal.events import ConnectionOpened, Login, Request
 
+METADATA = metadata([])
+API_VERSIONS = request(18, 0, {})
+
 
 def principals(kafka: FakeCluster) -> set[str]:
     return kafka._call(lambda: {str(transport.principal) for transport in kafka._cluster._running.transports})
 
 
-def is_refused(client: TlsClient) -> bool:
+def is_refused(client: TlsClient, frame: bytes = METADATA) -> bool:
     """Return True if the broker ends the handshake; with TLS 1.3 the client learns it when it reads."""
     try:
-        client.ask(metadata([]))
+        client.ask(frame)
     except (ssl.SSLError, ConnectionError, EOFError):
         return True
     return False
@@ -127,3 +130,11 @@ def test_a_name_does_not_lead_out_of_the_folder(kafka: FakeCluster, name: str) -
     for path in kafka.tls.client(name):
         assert path.parent == kafka.tls.ca.parent
         assert path.exists()
+
+
+def test_a_listener_with_sasl_asks_for_no_certificate_because_of_the_setting_of_all(loop: str) -> None:
+    config = {"ssl.client.auth": "required", "listener.name.own.ssl.client.auth": "required"}
+    with FakeCluster(brokers=1, listeners=["SASL_SSL", "OWN=SASL_SSL"], config=config) as kafka:
+        for listener, refused in {"SASL_SSL": False, "OWN": True}.items():
+            with TlsClient(kafka, listener) as client:
+                assert is_refused(client, API_VERSIONS) == refused

@@ -16,10 +16,12 @@ from support.tls_client import TlsClient, context_of
 from support.watchdog import LIMIT_S, wait_until
 
 from fakebroker import FakeCluster
+from fakebroker.core.journal.events import ConnectionClosed, Login
 from fakebroker.protocol.produce_response import NodeEndpoint
 from fakebroker.server.tls.contexts import CHOICES
 from fakebroker.server.tls.transport import TlsTransport
 
+INTERNAL_ERROR = bytes.fromhex("15030300020250")  # the alert of Java for bytes that are no TLS
 HELLO_AND_MORE = b"\x16\x03\x01\x02\x00\x01"  # the beginning of a handshake
 
 
@@ -76,19 +78,23 @@ def test_a_client_without_tls_is_closed_with_a_reason(
     assert caplog.text.count("TLS handshake failed: ") == 1
 
 
-def test_a_failed_handshake_closes_the_connection_after_the_delay(loop: str) -> None:
+@pytest.mark.parametrize("listener", ["SSL", "SASL_SSL"])
+def test_a_failed_handshake_closes_the_connection_at_once(loop: str, listener: str) -> None:
+    """KafkaChannel.prepare: only failures behind the handshake are delayed."""
     config = {"connection.failed.authentication.delay.ms": 200}
     with (
-        FakeCluster(brokers=1, listeners=["SSL"], clock="manual", config=config) as kafka,
-        plain(kafka, "SSL") as client,
+        FakeCluster(brokers=1, listeners=[listener], clock="manual", config=config) as kafka,
+        plain(kafka, listener) as client,
     ):
         client.send(b"GET / HTTP/1.1\r\n\r\n")
-        wait_until(lambda: kafka._call(lambda: kafka._cluster._running.cluster.has_deadlines), "the delay")
-        kafka.clock.advance(199)
-        assert connections(kafka) == 1
-        kafka.clock.advance(1)
-        client.socket.makefile("rb").read()
-        assert connections(kafka) == 0
+        assert client.socket.makefile("rb").read() == INTERNAL_ERROR
+        wait_until(lambda: connections(kafka) == 0, "the end of the connection")
+        [login] = [event for event in kafka.journal if isinstance(event, Login)]
+        [closed] = [event for event in kafka.journal if isinstance(event, ConnectionClosed)]
+    assert (login.listener, login.mechanism, login.principal) == (listener, "", "")
+    assert login.error == "SslAuthenticationException"
+    assert login.reason
+    assert closed.reason == f"TLS handshake failed: {login.reason}"
 
 
 def test_a_listener_has_settings_of_its_own(loop: str) -> None:

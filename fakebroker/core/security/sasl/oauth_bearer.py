@@ -7,6 +7,7 @@ Theory   The message of the client, where ^A is the byte 1:
          A token that is refused gets a challenge with the reason as JSON. The client then sends a single ^A, and gets
          the failure. The session ends with the token.
 Source   clients/.../security/oauthbearer/internals/{OAuthBearerSaslServer,OAuthBearerClientInitialResponse}.java @ 4.4.
+Differs  A message of more than 32 KiB is not read, and refused as one of a wrong form; Kafka reads 512 KiB.
 Units    wall milliseconds.
 """
 
@@ -21,14 +22,15 @@ from fakebroker.core.security.sasl.sasl_server import (
     SaslError,
     SaslServer,
     UnexpectedTokenError,
+    text_of,
 )
 from fakebroker.core.security.sasl.scram import SASL_NAME
 
 MECHANISM: Final = "OAUTHBEARER"
 _SEPARATOR: Final = "\x01"
-_VALUE: Final = "[\\x21-\\x7e \t\r\n]+"
+_VALUE: Final = "[\\x21-\\x7e \t\r\n]++"  # a separator follows, so a run is never given back
 _INITIAL: Final = re.compile(
-    f"n,(?:a=(?P<authzid>{SASL_NAME}))?,{_SEPARATOR}(?P<pairs>(?:[A-Za-z]+={_VALUE}{_SEPARATOR})*){_SEPARATOR}"
+    f"n,(?:a=(?P<authzid>{SASL_NAME}))?,{_SEPARATOR}(?P<pairs>(?:[A-Za-z]+={_VALUE}{_SEPARATOR})*+){_SEPARATOR}"
 )
 _AUTH: Final = re.compile(r"(?P<scheme>[A-Za-z0-9_]+)[ ]+(?P<token>[-_~+/.a-zA-Z0-9]+=*)")
 _AFTER_ERROR: Final = b"\x01"
@@ -65,7 +67,7 @@ class OAuthBearerSaslServer(SaslServer):
         if response == _AFTER_ERROR and self._error:
             raise SaslAuthenticationError(self._error)
         self._error = ""
-        authorization_id, value = _read(response.decode(errors="replace"))
+        authorization_id, value = _read(text_of(response))
         try:
             token = self._validate(value)
         except TokenRefused as refused:
@@ -83,7 +85,7 @@ class OAuthBearerSaslServer(SaslServer):
 
     def claims(self, response: bytes) -> str:
         try:
-            return self._validate(_read(response.decode(errors="replace"))[1]).principal_name
+            return self._validate(_read(text_of(response))[1]).principal_name
         except (SaslError, UnexpectedTokenError, TokenRefused):
             return ""
 

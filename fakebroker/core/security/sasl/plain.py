@@ -30,7 +30,7 @@ class PlainSaslServer(SaslServer):
         self._authenticate = authenticate
 
     def evaluate_response(self, response: bytes) -> bytes:
-        tokens = response.decode(errors="replace").split("\0")
+        tokens = _tokens(response)
         if len(tokens) != _TOKENS:
             raise SaslAuthenticationError(
                 f"Invalid SASL/PLAIN response: expected 3 tokens, got {min(len(tokens), _MOST_TOKENS)}"
@@ -51,7 +51,7 @@ class PlainSaslServer(SaslServer):
         return b""
 
     def claims(self, response: bytes) -> str:
-        tokens = response.decode(errors="replace").split("\0")
+        tokens = _tokens(response)
         return tokens[1] if len(tokens) == _TOKENS else ""
 
 
@@ -65,6 +65,11 @@ def authenticator_of(module: LoginModule | None, users: Mapping[str, str]) -> Ca
         return expected is not None and compare_digest(_bytes(expected), _bytes(password))
 
     return authenticate
+
+
+def _tokens(response: bytes) -> list[str]:
+    """Return the tokens of a message, but not more than show that they are too many."""
+    return response.decode(errors="replace").split("\0", _MOST_TOKENS)
 
 
 def _bytes(text: str) -> bytes:

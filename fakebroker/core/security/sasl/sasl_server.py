@@ -11,7 +11,10 @@ Units    wall milliseconds.
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Final
+
+MOST_BYTES: Final = 32_768
+"""The longest message that is read as text. Its patterns and its JSON take milliseconds, in which all clients wait."""
 
 
 class SaslServer:
@@ -52,3 +55,10 @@ class SaslError(Exception):
 
 class UnexpectedTokenError(Exception):
     """A token for which Kafka's code throws a runtime exception."""
+
+
+def text_of(response: bytes) -> str:
+    """Return a message as text. Raise SaslError if it is too long."""
+    if len(response) > MOST_BYTES:
+        raise SaslError(f"the message has {len(response)} bytes; at most {MOST_BYTES} are read")
+    return response.decode(errors="replace")

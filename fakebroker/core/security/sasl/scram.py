@@ -13,7 +13,8 @@ Theory   The messages:
          The broker does two HMACs and a hash for each login, whatever a client sends: iterations are the client's work.
 Source   clients/.../security/scram/internals/{ScramSaslServer,ScramMessages,ScramServerCallbackHandler}.java @ 4.4.
 Differs  Extensions are put into the signed text in the order of the message. Kafka's order of several is random, so
-         such a login fails there now and then.
+         such a login fails there now and then. A message of more than 32 KiB is not read, and refused as one of a wrong
+         form; Kafka reads 512 KiB, and refuses most of these with the same response.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from fakebroker.core.security.sasl.sasl_server import (
     SaslError,
     SaslServer,
     UnexpectedTokenError,
+    text_of,
 )
 from fakebroker.core.security.sasl.scram_formatter import (
     MIN_ITERATIONS,
@@ -41,9 +43,10 @@ from fakebroker.core.security.sasl.scram_formatter import (
 )
 
 # The character classes of ScramMessages.AbstractScramMessage.
-_VALUE: Final = r"[\x01-\x2b\x2d-\x7f]+"
-_PRINTABLE: Final = r"[\x21-\x2b\x2d-\x7e]+"
-SASL_NAME: Final = r"(?:[\x01-\x2b\x2d-\x3c\x3e-\x7f]|=2C|=3D)+"
+# A comma, which is in none of them, follows each name and value. So a run is taken whole and never given back (`++`).
+_VALUE: Final = r"[\x01-\x2b\x2d-\x7f]++"
+_PRINTABLE: Final = r"[\x21-\x2b\x2d-\x7e]++"
+SASL_NAME: Final = r"(?:[\x01-\x2b\x2d-\x3c\x3e-\x7f]++|=2C|=3D)++"
 _BASE64: Final = r"(?:[a-zA-Z0-9/+]{4})*(?:[a-zA-Z0-9/+]{3}=|[a-zA-Z0-9/+]{2}==)?"
 _EXTENSIONS: Final = rf"(?:,[A-Za-z]+={_VALUE})*"
 _CLIENT_FIRST: Final = re.compile(
@@ -99,7 +102,7 @@ class ScramSaslServer(SaslServer):
         self._exchange: _Exchange | None = None
 
     def evaluate_response(self, response: bytes) -> bytes:
-        message = response.decode(errors="replace")
+        message = text_of(response)
         if self._exchange is None:
             return self._begin(message).encode()
         return self._end(message, self._exchange).encode()
@@ -107,12 +110,12 @@ class ScramSaslServer(SaslServer):
     def claims(self, response: bytes) -> str:
         if self._exchange is not None:
             return self._exchange.credential.owner
-        match = _CLIENT_FIRST.fullmatch(response.decode(errors="replace"))
-        if match is None:
-            return ""
         try:
-            name = username_of(match["name"])
-        except ValueError:
+            match = _CLIENT_FIRST.fullmatch(text_of(response))
+            name = "" if match is None else username_of(match["name"])
+        except (SaslError, ValueError):
+            return ""
+        if match is None:
             return ""
         if not _is_by_token(_extensions(match)):
             return name

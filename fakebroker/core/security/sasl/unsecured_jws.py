@@ -14,6 +14,7 @@ import re
 from base64 import urlsafe_b64decode
 from binascii import Error as Base64Error
 from collections.abc import Mapping
+from itertools import accumulate
 from typing import Any, Final, NoReturn
 
 from fakebroker.core.errors import ConfigError
@@ -24,6 +25,8 @@ _PARTS: Final = 3
 _BASE64_URL: Final = re.compile(r"[A-Za-z0-9_-]*={0,2}")
 _SCOPE_ITEM: Final = re.compile(r"[\x23-\x5b\x5d-\x7e\x21]+")
 _LEVELS: Final = 1000
+_BRACKET: Final = re.compile(r"[\[\]{}]")
+_STEPS: Final = {"[": 1, "{": 1, "]": -1, "}": -1}
 _INSUFFICIENT: Final = "insufficient_scope"
 _OPTION: Final = "unsecuredValidator"
 _LAST_MS: Final = 2.0**62
@@ -103,11 +106,7 @@ def _decoded(part: str) -> str:
 
 def _is_too_deep(text: str) -> bool:
     """Return True if brackets are nested deeper than Jackson reads. Brackets in texts count too."""
-    depth = deepest = 0
-    for bracket in re.findall(r"[\[\]{}]", text):
-        depth += 1 if bracket in "[{" else -1
-        deepest = max(deepest, depth)
-    return deepest > _LEVELS
+    return max(accumulate(map(_STEPS.__getitem__, _BRACKET.findall(text))), default=0) > _LEVELS
 
 
 def _no_constant(name: str) -> NoReturn:
