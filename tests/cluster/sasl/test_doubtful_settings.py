@@ -23,6 +23,11 @@ _SERVED = "PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER, AWS_MSK_IAM"
             'my.PlianLoginModule required user_a="b";',
             f"only the users of {_PLAIN} can log in, not those of my.PlianLoginModule",
         ),
+        (
+            f"{_OF}.oauthbearer.sasl.server.callback.handler.class",
+            "org.foo.Bar",
+            "org.foo.Bar is no handler of Kafka's brokers, and others are not loaded",
+        ),
     ],
 )
 def test_a_slip_is_told(name: str, value: str, sentence: str) -> None:
