@@ -103,7 +103,7 @@ class Administration:
         require(STRING_OR_NONE, token=token)
         chosen = self.listeners[0] if listener is None else self._arguments.listener(listener)
         if password is None and isinstance(user, str):
-            password = self._seen.cluster.sasl.mechanisms.plain_users.get(user)
+            password = self._seen.cluster.sasl.known_password(user, mechanism)
         login = ClientLogin(mechanism, user, password, certificate, token)
         return client_settings(library, self._bootstrap(chosen), chosen, self.tls, login)
 
@@ -252,7 +252,7 @@ class Administration:
                 f"the user {name!r} cannot log in: no listener has SASL. Make the cluster with users={{}}, or with a "
                 "listener of SASL_PLAINTEXT or SASL_SSL"
             )
-        self._at_home.cluster.sasl.put_user(name, secrets.password, secrets.scram)
+        self._at_home.cluster.sasl.put_user(name, secrets.password, secrets.scram, secrets.text)
 
     def _remove_user(self, name: str, mechanisms: Sequence[str]) -> bool:
         return self._at_home.cluster.sasl.remove_user(name, mechanisms)

@@ -110,4 +110,9 @@ async def client_settings(here: Here, body: ClientOf) -> ClientSettings:
             certificate=certificate,
             token=body.token,
         )
+        if "ssl_context" in settings:
+            raise ValueError(
+                "aiokafka takes an SSLContext, which is no JSON: make it of ssl_cafile, ssl_certfile and ssl_keyfile in "
+                "the settings of kafka-python"
+            )
     return ClientSettings(settings=settings)

@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from fakebroker.core.arguments import STRING, require
+from fakebroker.core.arguments import STRING, require, require_unicode
 from fakebroker.core.security.sasl import plain
 from fakebroker.core.security.sasl.scram_formatter import (
     MECHANISMS,
@@ -34,12 +34,14 @@ class Secrets:
     """The secrets of one user, made of its password.
 
     password  for PLAIN; None if the user has none there
+    text      the password, with which the credentials are made
     scram     the credentials by the number of the mechanism
     """
 
     def __init__(self, user: str, password: str, mechanisms: Sequence[str] = MECHANISMS_OF_USERS) -> None:
         """Raises ValueError for a name or password that is empty or has a NUL, or for a mechanism that has no users."""
         names = _check(user, password, mechanisms)
+        self.text = password
         self.password = password if plain.MECHANISM in names else None
         self.scram = {mechanism.number: _credential(mechanism, user, password) for mechanism in _scram(names)}
 
@@ -60,7 +62,8 @@ def _check(user: str, password: str, mechanisms: Sequence[str]) -> tuple[str, ..
         raise ValueError("a user needs a name, as in 'alice'")
     if not password:
         raise ValueError(f"the user {user!r} needs a password")
-    for what, text in ((f"the user {user!r}", user), (f"the password of {user!r}", password)):
+    for what, text in ((f"the user {user!a}", user), (f"the password of {user!a}", password)):
+        require_unicode(what, text)
         if "\0" in text:
             raise ValueError(f"{what} has a NUL character, which no client can send by PLAIN")
     return known_mechanisms(mechanisms)

@@ -138,3 +138,8 @@ def test_a_listener_with_sasl_asks_for_no_certificate_because_of_the_setting_of_
         for listener, refused in {"SASL_SSL": False, "OWN": True}.items():
             with TlsClient(kafka, listener) as client:
                 assert is_refused(client, API_VERSIONS) == refused
+
+
+def test_a_name_of_no_characters_is_refused_in_words(kafka: FakeCluster) -> None:
+    with pytest.raises(ValueError, match=r"the common name has '\\udcff' at place 2, which is no character of Unicode"):
+        kafka.tls.client("a\udcff")
