@@ -52,6 +52,9 @@ OPTIONS = {
     "demo": ["--out", "--seed"],
     "replay": ["--steps", "--plan", "--journal", "--shrink", "--streams", "--group", "--transactions", "--swarm"],
     "timeline": ["--record", "--key", "--offset", "--correlation-id", "--producer", "--json", "--svg", "--wall"],
+    "client-settings": [
+        "--mechanism", "--user", "--password", "--common-name", "--token", "--control", "--control-token",
+    ],
 }  # fmt: skip
 
 
@@ -318,12 +321,12 @@ REFUSED: dict[str, tuple[str, str]] = {
     "a version with a value": ("--version=2", "--version takes no value, not '2'"),
     "a command misspelt": (
         "sreve",
-        "there is no command 'sreve'; did you mean serve? (there are serve, apis, configs, demo, replay, timeline)",
+        "there is no command 'sreve'; did you mean serve? (there are serve, apis, configs, demo, replay, timeline, client-settings)",
     ),
     "an unknown command": (
-        "kafka --port 0", "there is no command 'kafka'; there are serve, apis, configs, demo, replay, timeline"
+        "kafka --port 0", "there is no command 'kafka'; there are serve, apis, configs, demo, replay, timeline, client-settings"
     ),
-    "an empty command": ("''", "there is no command ''; there are serve, apis, configs, demo, replay, timeline"),
+    "an empty command": ("''", "there is no command ''; there are serve, apis, configs, demo, replay, timeline, client-settings"),
 }  # fmt: skip
 
 
