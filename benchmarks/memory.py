@@ -89,7 +89,7 @@ def measure_parked(count: int, acks: int) -> float:
     """Bytes per request of `count` produce requests, one per connection; with acks=-1 all of them stay parked."""
     now = Now(0, START_MS)
     cluster = Cluster(now, config=BrokerConfig(), followers=FROZEN)
-    cluster.create_topic(NewTopic("t", 1, 3), now)
+    cluster.admin.create_topic(NewTopic("t", 1, 3), now)
     connections = [cluster.open_connection(1, "bench", now) for _ in range(count)]
     frame = produce_frame(
         1, "t", 0, acks, 2**31 - 1, encode_batch([Record(None, bytes(100))], base_timestamp_ms=START_MS)
@@ -111,7 +111,7 @@ def measure_soak(count: int) -> list[int]:
     random = Random(4)
     cluster = Cluster(Now(0, START_MS), config=BrokerConfig(), followers=INSTANT)
     configs = {"retention.bytes": str(4 * KIB * KIB)}
-    cluster.create_topic(NewTopic("t", partitions, 3, {}, configs), Now(0, START_MS))
+    cluster.admin.create_topic(NewTopic("t", partitions, 3, {}, configs), Now(0, START_MS))
     connections = [
         cluster.open_connection(1 + index % 3, "bench", Now(0, START_MS)) for index in range(connections_count)
     ]

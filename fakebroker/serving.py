@@ -156,7 +156,7 @@ async def _serve(
                 raise ValueError(f"--topic {topic.name}: {on_the_command_line(error, topic.configs)}") from None
         for user, client_id, alterations in quotas:
             try:
-                made._alter_quotas(QuotaEntity(user, client_id), alterations)
+                made._running.cluster.members.client_quotas.alter(QuotaEntity(user, client_id), alterations)
             except KafkaError as error:
                 raise ValueError(f"--quota: {error}") from None
         for fault in faults:

@@ -194,13 +194,6 @@ FILES_OF_A_FOLDER = 20
 LINES_OF_A_FUNCTION = 100
 LINES_OF_A_CLASS = 320
 SPLIT = {  # classes that are still split over files by inheritance; the list only shrinks
-    "conformance.generated.walks.admin.AdminWalker",
-    "conformance.generated.walks.transaction_lives.TransactionLives",
-    "conformance.generated.walks.transaction_scene.TransactionScene",
-    "conformance.producer.accumulator_player.AccumulatorPlayer",
-    "conformance.producer.transactions_player.TransactionsPlayer",
-    "fakebroker.cluster.lives.Lives",
-    "fakebroker.cluster.members.Members",
     "fakebroker.core.coordinator.lifecycle.CoordinatedPartitions",
     "fakebroker.core.coordinator.shard.CoordinatorShard",
     "fakebroker.core.groups.classic.roster.Roster",
@@ -211,10 +204,7 @@ SPLIT = {  # classes that are still split over files by inheritance; the list on
     "fakebroker.producer.client.record_doors.RecordDoors",
     "fakebroker.producer.client.transaction_doors.TransactionDoors",
     "fakebroker.producer.transactions.sequences_4_3.SequencedManager43",
-    "fakebroker.producer.transactions.transaction_manager.TxnRequestHandler",
     "fakebroker.server.administration.Administration",
-    "fakebroker.testing.rules.lives.BrokerLives",
-    "fakebroker.testing.transactions.coordinated.CoordinatedClient",
 }
 
 SAME_NAME = {  # class names that two classes have, with the reason

@@ -44,7 +44,7 @@ class Served:
     def __init__(self) -> None:
         self.cluster = Cluster(START, 1, config=CONFIG, followers=INSTANT)
         self.now = START
-        self.cluster.create_topic(NewTopic("t000", 1, 1), START)
+        self.cluster.admin.create_topic(NewTopic("t000", 1, 1), START)
 
     def connect(self) -> Connection:
         return self.cluster.open_connection(1, "bench", self.now)

@@ -44,7 +44,7 @@ def produce(
     configs: Mapping[str, str] | None = None,
 ) -> Work:
     cluster = Cluster(START, config=BrokerConfig(), followers=INSTANT, journal=journal)
-    cluster.create_topic(NewTopic("t000", 1, 3, {}, dict(configs or {})), START)
+    cluster.admin.create_topic(NewTopic("t000", 1, 3, {}, dict(configs or {})), START)
     connection = cluster.open_connection(1, "bench", START)
     batch = record_batch(value_bytes, records)
     if codec != Codec.NONE:
@@ -68,7 +68,7 @@ def produce(
 def beside_faults(count: int) -> Work:
     """A produce with acks=1, and so many faults that fit other requests."""
     cluster = Cluster(START, config=BrokerConfig(), followers=INSTANT)
-    cluster.create_topic(NewTopic("t000", 1, 3), START)
+    cluster.admin.create_topic(NewTopic("t000", 1, 3), START)
     for number in range(count):
         others = {"api": "Produce", "topic": "other"}, {"api": "Produce", "topic": "t000", "partition": number + 1}
         more = {"api": "Fetch", "partition": number}, {"api": "OffsetCommit", "group": f"g{number}"}
@@ -90,7 +90,7 @@ def beside_faults(count: int) -> Work:
 def idempotent(acks: int, value_bytes: int) -> Work:
     """Return the work of an idempotent producer: each batch continues the one before."""
     cluster = Cluster(START, config=BrokerConfig(), followers=INSTANT)
-    cluster.create_topic(NewTopic("t000", 1, 3), START)
+    cluster.admin.create_topic(NewTopic("t000", 1, 3), START)
     connection = cluster.open_connection(1, "bench", START)
     frames = [produce_frame("t000", 0, record_batch(value_bytes, 1, number), acks) for number in range(OPERATIONS)]
     turns = iter([b"".join(frames[at : at + TURN]) for at in range(0, OPERATIONS, TURN)])
@@ -116,7 +116,7 @@ def sent(cluster: Cluster) -> bytes:
 def fetch() -> Work:
     """A consumer that reads a batch of 1 KiB."""
     cluster = Cluster(START, config=BrokerConfig(), followers=INSTANT)
-    cluster.create_topic(NewTopic("t000", 1, 3), START)
+    cluster.admin.create_topic(NewTopic("t000", 1, 3), START)
     connection = cluster.open_connection(1, "bench", START)
     cluster.receive(connection, produce_frame("t000", 0, record_batch(1024), acks=-1), START)
     cluster.take_effects()

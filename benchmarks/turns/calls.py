@@ -72,7 +72,7 @@ def fill(hosted: HostedCluster, things: int, requests: int) -> None:
     for number in range(things):
         cluster.create_topic(f"t{number}", 1, replicas)
         cluster.faults.add(when={"api": "Produce", "topic": f"none{number}"}, do="drop")
-        cluster._alter_quotas(QuotaEntity(None, f"c{number}", None), {"producer_byte_rate": 1})
+        hosted.core.members.client_quotas.alter(QuotaEntity(None, f"c{number}", None), {"producer_byte_rate": 1})
     for number in range(1, requests):
         for event in (
             Request(1, 1, number, 1, 1, "Produce", 9, number, "me", 1, 100),

@@ -41,13 +41,13 @@ class _AbortedError(ProducerError):
 
 
 class AccumulatorPlayer:
-    """One accumulator; `play` is called for each command."""
+    """One accumulator; `play` is called for each command. `events` are those since the command."""
 
     def __init__(self, generation: str, config: Json, compress: Compress = compress) -> None:
-        self._now_ms = START_MS
+        self.now_ms = START_MS
         self._partitions = [list(partition) for partition in config["partitions"]]
         self._in_flight: list[ProducerBatch] = []
-        self._events: list[Json] = []
+        self.events: list[Json] = []
         self._waiting: list[RecordAppend] = []  # some of them no more
         randoms = cycle(config["randoms"])
         self._random = lambda: next(randoms)
@@ -59,17 +59,20 @@ class AccumulatorPlayer:
             self.accumulator.compression = BatchCompression(config["codec"], estimator, compress)
         self._partitioner = Partitioner(Generation(generation), self._random)
 
-    def play(self, command: Json) -> Json:
+    def play(self, command: Json, *others: object) -> Json:
+        """Call the method of the command, `do_...` of this player or of another, and return the results."""
         results: list[Any] = []
-        self._events = []
-        method: Callable[[Json, list[Any]], None] = getattr(self, f"_{command['do']}")
+        self.events = []
+        name = f"do_{command['do']}"
+        method: Callable[[Json, list[Any]], None] = next(
+            getattr(player, name) for player in (self, *others) if hasattr(player, name)
+        )
         method(command, results)
-        self.accumulator.run_woken(self._now_ms)
+        self.accumulator.run_woken(self.now_ms)
         self.accumulator.check_invariants()
         free = self.accumulator.free
         return {
-            **self._manager_told(),
-            "events": self._events,
+            "events": self.events,
             "told": results,
             "memory": [
                 free.available_memory(),
@@ -83,11 +86,7 @@ class AccumulatorPlayer:
             ],
         }
 
-    def _manager_told(self) -> Json:
-        """Return the reported state of a transaction manager."""
-        return {}
-
-    def _append(self, command: Json, results: list[Any]) -> None:
+    def do_append(self, command: Json, results: list[Any]) -> None:
         record = command["record"]
         topic, partition = command["partition"]
         if isinstance(self.manager, TransactionManager20) and self.manager.is_transactional:  # KafkaProducer.doSend
@@ -105,35 +104,35 @@ class AccumulatorPlayer:
             [(f"h{at}", _bytes(size, at)) for at, size in enumerate(command["headers"])],
             self._callback(record),
             command["block_ms"],
-            self._now_ms,
-            self._metadata(),
+            self.now_ms,
+            self.metadata(),
             lambda append: self._appended(record, append),
         )
         if not append.is_done:
             self._waiting.append(append)
 
-    def _interrupt(self, command: Json, results: list[Any]) -> None:
+    def do_interrupt(self, command: Json, results: list[Any]) -> None:
         self._waiting = [append for append in self._waiting if not append.is_done]
         results.append(bool(self._waiting))
         if self._waiting:
             append = self._waiting[command["which"] % len(self._waiting)]
             self.accumulator.withdraw(append, ProducerError("interrupted"))
 
-    def _tick(self, command: Json, results: list[Any]) -> None:
-        target_ms = self._now_ms + command["ms"]
+    def do_tick(self, command: Json, results: list[Any]) -> None:
+        target_ms = self.now_ms + command["ms"]
         while (deadline_ms := self.accumulator.next_deadline_ms()) is not None and deadline_ms <= target_ms:
-            self._now_ms = max(self._now_ms, deadline_ms)
-            self.accumulator.advance_to(self._now_ms)
-        self._now_ms = target_ms
+            self.now_ms = max(self.now_ms, deadline_ms)
+            self.accumulator.advance_to(self.now_ms)
+        self.now_ms = target_ms
 
-    def _ready(self, command: Json, results: list[Any]) -> None:
-        ready = self.accumulator.ready(self._metadata(), self._now_ms)
+    def do_ready(self, command: Json, results: list[Any]) -> None:
+        ready = self.accumulator.ready(self.metadata(), self.now_ms)
         results += [sorted(ready.ready_nodes), ready.next_ready_check_delay_ms, sorted(ready.unknown_leader_topics)]
 
-    def _drain(self, command: Json, results: list[Any]) -> None:
-        metadata = self._metadata()
+    def do_drain(self, command: Json, results: list[Any]) -> None:
+        metadata = self.metadata()
         nodes = [node for node in command["nodes"] if metadata.partitions_for_node(node)]
-        for batches in self.accumulator.drain(metadata, nodes, command["max_size"], self._now_ms).values():
+        for batches in self.accumulator.drain(metadata, nodes, command["max_size"], self.now_ms).values():
             described = []
             for batch in batches:
                 data = batch.records()
@@ -142,8 +141,8 @@ class AccumulatorPlayer:
                 self._in_flight.append(batch)
             results.append(described)
 
-    def _expire(self, command: Json, results: list[Any]) -> None:
-        accumulator, now_ms = self.accumulator, self._now_ms
+    def do_expire(self, command: Json, results: list[Any]) -> None:
+        accumulator, now_ms = self.accumulator, self.now_ms
         is_old, release = isinstance(accumulator, RecordAccumulator20), accumulator.config.generation
         if isinstance(accumulator, RecordAccumulator43):
             accumulator.reset_next_batch_expiry_time()
@@ -153,7 +152,7 @@ class AccumulatorPlayer:
         if isinstance(accumulator, RecordAccumulator43):
             results.append(accumulator.next_expiry_ms)
 
-    def _answer(self, command: Json, results: list[Any]) -> None:
+    def do_answer(self, command: Json, results: list[Any]) -> None:
         if not self._in_flight:
             results.append("nothing is in flight")
             return
@@ -161,7 +160,7 @@ class AccumulatorPlayer:
         batch.is_inflight = False
         answer = command["with"]
         if answer == "retry" and not batch.is_done:
-            self.accumulator.reenqueue(batch, self._now_ms)
+            self.accumulator.reenqueue(batch, self.now_ms)
         elif answer == "split" and not batch.is_done and batch.record_count > 1:
             self.accumulator.split_and_reenqueue(batch)
             self.accumulator.complete_and_deallocate(batch)
@@ -179,48 +178,48 @@ class AccumulatorPlayer:
         else:
             self.accumulator.deallocate(batch)
 
-    def _mute(self, command: Json, results: list[Any]) -> None:
+    def do_mute(self, command: Json, results: list[Any]) -> None:
         self.accumulator.mute_partition(TopicPartition(*command["partition"]))
 
-    def _unmute(self, command: Json, results: list[Any]) -> None:
-        self.accumulator.unmute_partition(TopicPartition(*command["partition"]), self._now_ms + command["until"])
+    def do_unmute(self, command: Json, results: list[Any]) -> None:
+        self.accumulator.unmute_partition(TopicPartition(*command["partition"]), self.now_ms + command["until"])
 
-    def _flush(self, command: Json, results: list[Any]) -> None:
+    def do_flush(self, command: Json, results: list[Any]) -> None:
         self.accumulator.begin_flush()
 
-    def _flushed(self, command: Json, results: list[Any]) -> None:
+    def do_flushed(self, command: Json, results: list[Any]) -> None:
         is_over = self.accumulator.flush_in_progress() and not self.accumulator.has_incomplete()
         results.append(is_over)
         if is_over:
             self.accumulator.end_flush()
 
-    def _lead(self, command: Json, results: list[Any]) -> None:
+    def do_lead(self, command: Json, results: list[Any]) -> None:
         changed = command["partition"]
         self._partitions = [changed if one[:2] == changed[:2] else one for one in self._partitions]
 
-    def _latency(self, command: Json, results: list[Any]) -> None:
+    def do_latency(self, command: Json, results: list[Any]) -> None:
         if isinstance(self.accumulator, RecordAccumulator43):
-            self.accumulator.update_node_latency_stats(command["node"], self._now_ms, command["can_drain"])
+            self.accumulator.update_node_latency_stats(command["node"], self.now_ms, command["can_drain"])
 
-    def _abort(self, command: Json, results: list[Any]) -> None:
+    def do_abort(self, command: Json, results: list[Any]) -> None:
         if self.accumulator.free.queued():
             self.accumulator.abort_batches(_AbortedError("gone"))
         else:
-            self.accumulator.abort_incomplete_batches(_AbortedError("gone"), self._now_ms)
-        self._events.sort(key=_record_of)
+            self.accumulator.abort_incomplete_batches(_AbortedError("gone"), self.now_ms)
+        self.events.sort(key=_record_of)
 
-    def _abort_undrained(self, command: Json, results: list[Any]) -> None:
+    def do_abort_undrained(self, command: Json, results: list[Any]) -> None:
         self.accumulator.abort_undrained_batches(_AbortedError("gone"))
-        self._events.sort(key=_record_of)
+        self.events.sort(key=_record_of)
 
-    def _close(self, command: Json, results: list[Any]) -> None:
+    def do_close(self, command: Json, results: list[Any]) -> None:
         self.accumulator.close()
 
-    def _choose(self, command: Json, results: list[Any]) -> None:
+    def do_choose(self, command: Json, results: list[Any]) -> None:
         key = _bytes(command["key"], command["seed"])
-        results.append(self._partitioner.partition(command["topic"], None, key, self._metadata()))
+        results.append(self._partitioner.partition(command["topic"], None, key, self.metadata()))
 
-    def _metadata(self) -> MetadataSnapshot:
+    def metadata(self) -> MetadataSnapshot:
         return MetadataSnapshot(
             PartitionInfo(TopicPartition(topic, index), leader, epoch)
             for topic, index, leader, epoch in self._partitions
@@ -236,7 +235,7 @@ class AccumulatorPlayer:
         if error is not None:
             self._refused(record, error)
             return
-        self._events.append(
+        self.events.append(
             {
                 "append": record,
                 "partition": append.partition,
@@ -247,19 +246,19 @@ class AccumulatorPlayer:
 
     def _refused(self, record: int, error: ProducerError) -> None:
         name = _CLASSES.get(error.code, "") if isinstance(error, BrokerError) else error.kafka_name
-        self._events.append({"append": record, "refused": name, "text": text_of(error)})
+        self.events.append({"append": record, "refused": name, "text": text_of(error)})
         if isinstance(self.manager, TransactionManager43) and isinstance(error, BrokerError | ProducerTimeoutError):
             try:
                 self.manager.maybe_transition_to_error_state(error)
             except ProducerError as refusal:
-                self._events.append({"append": record, "refused": refusal.kafka_name, "text": text_of(refusal)})
+                self.events.append({"append": record, "refused": refusal.kafka_name, "text": text_of(refusal)})
 
     def _callback(self, record: int) -> Callback:
         def told(metadata: RecordMetadata | None, error: ProducerError | None) -> None:
             if error is not None:
-                self._events.append({"record": record, "failed": name_of(error), "text": text_of(error)})
+                self.events.append({"record": record, "failed": name_of(error), "text": text_of(error)})
             elif metadata is not None:
-                self._events.append({"record": record, "offset": metadata.offset})
+                self.events.append({"record": record, "offset": metadata.offset})
 
         return told
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from itertools import cycle
 from typing import Any
 
-from conformance.producer.accumulator_player import BASE_OFFSET, START_MS, Compress
+from conformance.producer.accumulator_player import BASE_OFFSET, START_MS, AccumulatorPlayer, Compress
 from conformance.producer.compressed import told_sizes
 from conformance.producer.network_player import NetworkPlayer
 from conformance.producer.transactions_player import DROPPED, TransactionsPlayer, answer_to, asked, state_of
@@ -66,31 +66,36 @@ class _Wire(Client):
         self._sent(request, now_ms)
 
 
-class Player(TransactionsPlayer):
+class Player:
     """An accumulator, its sender, and requests in flight."""
 
     def __init__(self, generation: str, config: Json, compress: Compress = compress) -> None:
-        super().__init__(generation, config, compress)
+        self._player = AccumulatorPlayer(generation, config, compress)
+        self._calls = TransactionsPlayer(self._player)
         self._flights: InFlightRequests[int] = InFlightRequests(config.get("most", 5), Generation(generation))
         self._unanswered: list[Request] = []
         self._wire = _Wire(self._sent)
-        self._sender = Sender(self.accumulator, self._wire)
+        self._sender = Sender(self._player.accumulator, self._wire)
         self._ids_asked = 0
 
-    def _run(self, command: Json, results: list[Any]) -> None:
+    def play(self, command: Json) -> Json:
+        results = self._player.play(command, self._calls, self)
+        return {**self._calls.manager_told(), **results}
+
+    def do_run(self, command: Json, results: list[Any]) -> None:
         self._sender.is_metadata_update_requested = False
         self._wire.begin(command)
         self._ids_asked = 0
-        timeout_ms = self._sender.run_once(self._metadata(), self._now_ms)
+        timeout_ms = self._sender.run_once(self._player.metadata(), self._player.now_ms)
         while self._sender.is_blocked:
             self._unblock(command, timeout_ms)
-            timeout_ms = self._sender.run_once(self._metadata(), self._now_ms)
+            timeout_ms = self._sender.run_once(self._player.metadata(), self._player.now_ms)
         requested = self._sender.is_metadata_update_requested
         self._tell_uncaught()
         for request in [one for one in self._unanswered if isinstance(one, ClientProduceRequest)]:
             if not request.expects_response:
                 self._unanswered.remove(request)
-                self._sender.handle_no_response(request, self._now_ms)
+                self._sender.handle_no_response(request, self._player.now_ms)
         results += [timeout_ms, requested or self._sender.is_metadata_update_requested]
 
     def _unblock(self, command: Json, timeout_ms: int) -> None:
@@ -111,13 +116,13 @@ class Player(TransactionsPlayer):
                     last, TxnAnswer(code, producer=ProducerIdAndEpoch(producer_id, 0))
                 )
         elif self._sender.asleep_until_ms is not None:
-            self._now_ms = self._sender.asleep_until_ms
+            self._player.now_ms = self._sender.asleep_until_ms
         else:
-            self._now_ms += min(timeout_ms, self._wire.poll_delay_ms(self._wire.awaited, self._now_ms))
+            self._player.now_ms += min(timeout_ms, self._wire.poll_delay_ms(self._wire.awaited, self._player.now_ms))
 
     def _sent(self, request: Request, now_ms: int) -> None:
         event: Json = {"send": str(request.node), "expects": True}
-        if self.manager is not None:
+        if self._player.manager is not None:
             event["at"] = now_ms - START_MS
         if isinstance(request, TransactionalRequest):
             event["asks"] = asked(request.request)
@@ -125,21 +130,21 @@ class Player(TransactionsPlayer):
             sizes = {str(partition): len(batch.records()) for partition, batch in request.batches.items()}
             event |= {"expects": request.expects_response, "acks": request.acks, "timeout": request.timeout_ms}
             event["sizes"] = sizes
-            if self.manager is not None:
+            if self._player.manager is not None:
                 event |= {"transactional_id": request.transactional_id or "", "v2": request.is_transaction_v2}
                 event["states"] = {str(partition): state_of(batch) for partition, batch in request.batches.items()}
-        self._events.append(event)
+        self._player.events.append(event)
         self._unanswered.append(request)
 
     def _tell_uncaught(self) -> None:
         if self._sender.uncaught is not None:
-            self._events.append({"uncaught": self._sender.uncaught.kafka_name})
+            self._player.events.append({"uncaught": self._sender.uncaught.kafka_name})
             self._sender.uncaught = None
 
-    def _drop(self, command: Json, results: list[Any]) -> None:
-        self._respond(command, results)
+    def do_drop(self, command: Json, results: list[Any]) -> None:
+        self.do_respond(command, results)
 
-    def _respond(self, command: Json, results: list[Any]) -> None:
+    def do_respond(self, command: Json, results: list[Any]) -> None:
         if not self._unanswered:
             results.append("nothing is in flight")
             return
@@ -151,7 +156,7 @@ class Player(TransactionsPlayer):
             else:
                 self._sender.handle_transactional_response(request, answer_to(request.request, command))
         elif command["do"] == "drop":
-            self._sender.handle_disconnect(request, False, self._now_ms)
+            self._sender.handle_disconnect(request, False, self._player.now_ms)
         else:
             codes = cycle(command["errors"])
             partitions = sorted(partition for partition, _ in request.batches.items())
@@ -163,22 +168,22 @@ class Player(TransactionsPlayer):
                 else PartitionResponse(one, code, base, (), log_start)
                 for one, code in zip(partitions, codes, strict=False)
             ]
-            self._sender.handle_produce_response(request, answers, command["throttle_ms"], self._now_ms)
+            self._sender.handle_produce_response(request, answers, command["throttle_ms"], self._player.now_ms)
         self._tell_uncaught()
         results.append(self._sender.is_metadata_update_requested)
 
-    def _unready(self, command: Json, results: list[Any]) -> None:
-        self._wire.ready_at_ms[command["node"]] = self._now_ms + command["ms"]
+    def do_unready(self, command: Json, results: list[Any]) -> None:
+        self._wire.ready_at_ms[command["node"]] = self._player.now_ms + command["ms"]
         if command.get("failed"):
             self._wire.failed.add(command["node"])
         else:
             self._wire.failed.discard(command["node"])
 
-    def _flight(self, command: Json, results: list[Any]) -> None:
+    def do_flight(self, command: Json, results: list[Any]) -> None:
         flights, node = self._flights, command["node"]
         match command["op"]:
             case "add":
-                flights.add(InFlightRequest(command["id"], node, command["timeout_ms"], self._now_ms))
+                flights.add(InFlightRequest(command["id"], node, command["timeout_ms"], self._player.now_ms))
             case "written" if flights.count(node):
                 flights.last_sent(node).is_written = True
             case "next":
@@ -190,7 +195,7 @@ class Player(TransactionsPlayer):
             case "throttle":
                 flights.increment_throttle_time(node, command["ms"])
         results += [flights.can_send_more(node), flights.count(node), flights.count_all()]
-        results.append([str(late) for late in flights.nodes_with_timed_out_requests(self._now_ms)])
+        results.append([str(late) for late in flights.nodes_with_timed_out_requests(self._player.now_ms)])
 
 
 def play(sequence: Json, compress: Compress | None = None) -> list[Json]:

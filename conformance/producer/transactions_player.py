@@ -6,7 +6,7 @@ import zlib
 from itertools import cycle
 from typing import Any
 
-from conformance.producer.accumulator_player import START_MS, AccumulatorPlayer, Compress, name_of, text_of
+from conformance.producer.accumulator_player import START_MS, AccumulatorPlayer, name_of, text_of
 from fakebroker.producer.errors import ProducerError
 from fakebroker.producer.producer_batch import ProducerBatch
 from fakebroker.producer.transactions.producer_id_and_epoch import ProducerIdAndEpoch
@@ -23,7 +23,6 @@ from fakebroker.producer.transactions.requests import (
     TxnRequest,
 )
 from fakebroker.producer.transactions.transaction_manager_4_3 import TransactionManager43
-from fakebroker.protocol.compression import compress
 from fakebroker.protocol.topic_partition import TopicPartition
 
 Json = dict[str, Any]
@@ -31,23 +30,24 @@ Json = dict[str, Any]
 DROPPED = -2  # in place of an error code: the connection goes
 
 
-class TransactionsPlayer(AccumulatorPlayer):
+class TransactionsPlayer:
     """The commands `txn` and `versions`, and the state of the manager after each command."""
 
-    def __init__(self, generation: str, config: Json, compress: Compress = compress) -> None:
-        super().__init__(generation, config, compress)
+    def __init__(self, player: AccumulatorPlayer) -> None:
+        self._player = player
+        self._manager = player.manager
         self._results: list[TransactionalRequestResult] = []
         self._inits: set[int] = set()
         self._done: set[int] = set()
 
-    def _txn(self, command: Json, results: list[Any]) -> None:
+    def do_txn(self, command: Json, results: list[Any]) -> None:
         try:
             self._call(command, results)
         except ProducerError as error:
-            self._events.append({"threw": name_of(error), "text": text_of(error)})
+            self._player.events.append({"threw": name_of(error), "text": text_of(error)})
 
     def _call(self, command: Json, results: list[Any]) -> None:
-        manager = self.manager
+        manager = self._manager
         assert manager is not None
         match command["op"]:
             case "init":
@@ -77,14 +77,15 @@ class TransactionsPlayer(AccumulatorPlayer):
             results.append("waits")
             return
         self._results[at].acknowledge()
-        if at in self._inits and isinstance(self.manager, TransactionManager43):  # KafkaProducer.initTransactions
-            self.manager.maybe_update_transaction_v2_enabled(on_initialization=True)
+        if at in self._inits and isinstance(self._manager, TransactionManager43):  # KafkaProducer.initTransactions
+            self._manager.maybe_update_transaction_v2_enabled(on_initialization=True)
 
-    def _versions(self, command: Json, results: list[Any]) -> None:
-        self.api_versions.update(command["node"], command["init"], command["epoch"], command["level"])
+    def do_versions(self, command: Json, results: list[Any]) -> None:
+        self._player.api_versions.update(command["node"], command["init"], command["epoch"], command["level"])
 
-    def _manager_told(self) -> Json:
-        manager = self.manager
+    def manager_told(self) -> Json:
+        """Return the state of the manager, and record the calls that are done now."""
+        manager = self._manager
         if manager is None:
             return {}
         for at, result in enumerate(self._results):
@@ -92,7 +93,7 @@ class TransactionsPlayer(AccumulatorPlayer):
                 self._done.add(at)
                 error = result.error
                 texts = ("", "") if error is None else (name_of(error), text_of(error))
-                self._events.append({"done": at, "error": texts[0], "text": texts[1]})
+                self._player.events.append({"done": at, "error": texts[0], "text": texts[1]})
         return {
             "manager": [
                 manager.state.name,
@@ -101,7 +102,7 @@ class TransactionsPlayer(AccumulatorPlayer):
                 manager.has_in_flight_request,
                 len(manager.pending),
                 manager.has_unresolved_sequences(),
-                self._now_ms - START_MS,
+                self._player.now_ms - START_MS,
             ]
         }
 

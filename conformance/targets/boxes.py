@@ -60,11 +60,10 @@ def _logins(listener: str) -> dict[str, str]:
     }
 
 
-_SASL = _COMMON | _logins("sasl_plaintext")
-
-
 KEYS_URL = "{keys}"  # in settings
 _VALIDATOR = "org.apache.kafka.common.security.oauthbearer.OAuthBearerValidatorCallbackHandler"
+# A handler that is not of a mechanism has no effect.
+_SASL = _COMMON | _logins("sasl_plaintext") | {"sasl.server.callback.handler.class": _VALIDATOR}
 _OAUTH = "listener.name.sasl_plaintext.oauthbearer"
 _ALLOWED_URLS = "-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls"
 _KEYS_OF_A_FILE = _COMMON | {
@@ -261,6 +260,7 @@ BOXES = {
         | _logins("sasl_ssl")
         | {
             "authorizer.class.name": STANDARD_AUTHORIZER,
+            "ssl.client.auth": "required",  # has no effect at SASL_SSL
             "super.users": "User:ANONYMOUS;User:admin",
             "delegation.token.secret.key": "secret",
             "group.consumer.assignment.interval.ms": "0",

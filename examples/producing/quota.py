@@ -21,7 +21,7 @@ def tell() -> Story:
     shops = []
     for partition, name in enumerate(("1 MB/s", "2 MB/s")):
         quota = {"producer_byte_rate": (partition + 1) * 1_000_000.0}
-        story.cluster.cluster.alter_client_quotas(QuotaEntity(None, name), quota)
+        story.cluster.cluster.members.client_quotas.alter(QuotaEntity(None, name), quota)
         shops.append(story.producer(name, "2.0", request_timeout_ms=3_000, acks="1"))
         story.send(shops[-1], partition=partition)
     story.begin()

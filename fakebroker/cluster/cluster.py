@@ -1,9 +1,10 @@
 """The cluster: brokers, topics, followers, connections, and the doors through which time comes in.
 
 Theory   The cluster changes only through its doors: `receive` (bytes), `advance_to` (time), `open_connection`,
-         `set_write_blocked`, `connection_lost`, and the doors for users. Each door leaves effects (`take_effects`) and
-         a next deadline (`next_deadline_ms`). The same calls with the same times in the same life give the same
-         effects. No code in here waits, reads a clock, or draws random numbers except from its life.
+         `set_write_blocked`, `connection_lost`, and the doors for users (lives.py, administrator.py). Each door leaves
+         effects (`take_effects`) and a next deadline (`next_deadline_ms`). The same calls with the same times in the
+         same life give the same effects. No code in here waits, reads a clock, or draws random numbers except from its
+         life.
          A door does a bounded amount of work; the rest (`has_work`) is done by the next `advance_to`. That runs every
          event at its own time. In the same millisecond followers run first, then housekeeping, then timeouts, so a
          replication that is in time counts.
@@ -15,16 +16,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from random import Random
-from typing import Any, Final, final
+from typing import Final, final
 
+from fakebroker.cluster.administrator import Administrator
 from fakebroker.cluster.dispatcher import Dispatcher
 from fakebroker.cluster.faults.engine import Faults
 from fakebroker.cluster.housekeeping import start_housekeeping
 from fakebroker.cluster.lives import Lives
+from fakebroker.cluster.members import Members
 from fakebroker.cluster.reconfigurables import register_reconfigurables
 from fakebroker.cluster.sasl.doubtful_settings import doubtful_settings
 from fakebroker.cluster.sasl.sasl import Sasl
-from fakebroker.core.clock import Now
+from fakebroker.core.clock import HasNow, Now
 from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.errors import ConfigError
 from fakebroker.core.journal.events import NO_ERROR, Login, TimerFired
@@ -32,7 +35,7 @@ from fakebroker.core.journal.journal import Journal
 from fakebroker.core.life import FIRST_LIFE, Life
 from fakebroker.core.log.store import Store
 from fakebroker.core.purgatory.deadlines import HOUSEKEEPING, ClientDeadlines
-from fakebroker.core.replication.behaviour import INSTANT, Behaviour, Selection
+from fakebroker.core.replication.behaviour import INSTANT, Behaviour
 from fakebroker.core.replication.replica_manager import ReplicaManager
 from fakebroker.core.security.identity import ANONYMOUS, PLAINTEXT, SSL, USER, KafkaPrincipal, Listener
 from fakebroker.core.security.ssl_principal_mapper import mapped_name
@@ -40,16 +43,21 @@ from fakebroker.network.connection import Connection
 from fakebroker.network.effects import Effect, InternalError, Warn
 from fakebroker.network.socket_server import SocketServer
 from fakebroker.network.turn import Turn
-from fakebroker.protocol.slices import Slices, finish
-from fakebroker.protocol.topic_partition import TopicPartition
 
 _TIMERS_AT_ONCE: Final = 64
 _SLICE_IS_WORTH: Final = 8  # requests, as the turn counts them
 
 
 @final
-class Cluster(Lives):
-    """A Kafka cluster without a network. Events go to the journal and to the other listeners of `probe`."""
+class Cluster(HasNow):
+    """A Kafka cluster without a network. Events go to the journal and to the other listeners of `probe`.
+
+    members  its brokers and what they share; the parts that are used most are attributes here as well
+    lives    stops and starts brokers
+    admin    changes topics, followers, settings and ACLs
+    faults   the engine of faults
+    sasl     the authentication of clients
+    """
 
     def __init__(
         self,
@@ -68,31 +76,38 @@ class Cluster(Lives):
         `store` takes the records that exceed log.memory.bytes; the default is memory.
         `new_turn` makes the limit of the work in a door: one for requests, another for timers.
         `racks` are the racks of brokers by id; the others have `broker.rack`. `order`: core/schedule.py."""
-        broker_ids = range(1, brokers + 1) if isinstance(brokers, int) else brokers
-        super().__init__(now, list(broker_ids), config or BrokerConfig(), followers, life, store, racks, order)
+        super().__init__(now)
+        self._effects: list[Effect] = []
+        broker_ids = list(range(1, brokers + 1) if isinstance(brokers, int) else brokers)
+        given = config or BrokerConfig()
+        members = Members(self, broker_ids, given, followers, life, store, racks or {}, order, self._report_bug)
+        self.members = members
+        self.brokers, self.registry, self.metadata = members.brokers, members.registry, members.metadata
+        self.controller, self.followers, self.probe = members.controller, members.followers, members.probe
+        self.deadlines, self.housekeeping, self._order = members.deadlines, members.housekeeping, order
         if journal is not None:
             self.probe.listen(journal.append)
         self.turn, self._timer_turn, self._has_due, self._advanced_ms = new_turn(), new_turn(), False, now.mono_ms
         self._is_handling = False
         self.on_taken: Callable[[], None] | None = None  # called before effects are handed out
         self.on_handling: Callable[[int], None] | None = None  # called with the connection of each request
-        ids, timer, idle_deadlines = self.registry.broker_ids, self.timer.timer, ClientDeadlines(self, True)
+        timer, idle_deadlines = members.timer.timer, ClientDeadlines(self, True)
         self.deadlines.add(idle_deadlines, (HOUSEKEEPING, 0, 0))
         emit = self._effects.append
-        self.sockets = SocketServer(ids, self.config, timer, idle_deadlines, emit, self, self.probe, order)
-        self.client_quotas.on_ip_rate = self.sockets.connections.update_ip_connection_rate_quota
+        self.sockets = SocketServer(broker_ids, members.config, timer, idle_deadlines, emit, self, self.probe, order)
+        members.client_quotas.on_ip_rate = self.sockets.connections.update_ip_connection_rate_quota
         self._dispatcher = Dispatcher(self.sockets, emit, self, self.probe)
-        self.sasl = Sasl(self, self.sockets, self._dispatcher, life.nonces())
-        self.faults = Faults(self, self.sockets, self._dispatcher, emit, self.sasl.expire_sessions)
+        self.sasl = Sasl(members, self.sockets, self._dispatcher, life.nonces())
+        self.lives = Lives(members, self.sockets, emit, self._handle_requests)
+        self.admin = Administrator(members, self.sasl.expire_sessions, self._handle_requests)
+        self.faults = Faults(members, self.lives, self.sockets, self._dispatcher, emit, self.sasl.expire_sessions)
         self._due = self.faults.due
         self.controller.log_memory.on_full = self._warn
-        start_housekeeping(
-            self.housekeeping, self.broker_configs, self.controller, self.log_cleaner, self.read_now, self.events
-        )
-        register_reconfigurables(self, self.sockets, emit)
-        if names := self.config.without_effect:
+        start_housekeeping(members)
+        register_reconfigurables(members, self.sockets, emit)
+        if names := members.config.without_effect:
             self._warn(f"kept and shown only, without effect here: {', '.join(names)}")
-        for sentence in doubtful_settings(self.config):
+        for sentence in doubtful_settings(members.config):
             self._warn(sentence)
 
     # The doors.
@@ -104,7 +119,7 @@ class Cluster(Lives):
         is closed at once."""
         self.now = now
         connection = self.sockets.open(broker_id, peer, address, listener)
-        if not self.takes_connections(broker_id):
+        if not self.lives.takes_connections(broker_id):
             self.sockets.close(connection, f"broker {broker_id} has stopped")
         elif listener.has_sasl:
             self.sasl.begin(connection)
@@ -132,15 +147,17 @@ class Cluster(Lives):
             return
         connection.principal = KafkaPrincipal(USER, name)
         if self.probe.listeners:
-            where = connection.number, connection.broker_id, connection.listener.name
-            self.probe.tell(Login(*self.probe.times, *where, "", connection.principal.shown, NO_ERROR, "", False))
+            where, listener = (connection.number, connection.broker_id), connection.listener.name
+            principal = connection.principal.shown
+            self.probe.tell(Login(*self.probe.times, *where, listener, "", principal, NO_ERROR, "", False))
 
     def handshake_failed(self, connection: Connection, reason: str, now: Now) -> None:
         """Close a connection at once after a failed handshake of TLS. It counts as a failed authentication."""
         self.now = now
         if self.probe.listeners:
-            where = connection.number, connection.broker_id, connection.listener.name
-            self.probe.tell(Login(*self.probe.times, *where, "", "", "SslAuthenticationException", reason, False))
+            where, listener = (connection.number, connection.broker_id), connection.listener.name
+            error = "SslAuthenticationException"
+            self.probe.tell(Login(*self.probe.times, *where, listener, "", "", error, reason, False))
         self.sockets.close(connection, f"TLS handshake failed: {reason}")
 
     def receive_buffer(self, connection: Connection) -> memoryview | None:
@@ -216,6 +233,25 @@ class Cluster(Lives):
         return self.deadlines.next_deadline_ms()
 
     @property
+    def is_awaited(self) -> bool:
+        """Return True if skipping time would unblock a client. A polling consumer does not count: it polls for ever.
+        Nor do the steps of a script: they wait for the user's own actions."""
+        return self.deadlines.is_awaited()
+
+    def next_skip_ms(self) -> int | None:
+        """Return where a skip of the clock ends: at the next deadline, without those that clients have to meet. None if
+        no client waits for anything."""
+        return self.deadlines.next_deadline_ms(if_skipped=True) if self.is_awaited else None
+
+    def skip(self, ms: int) -> None:
+        """Note that the clock has skipped `ms`, which no client has lived through: the deadlines of clients move along.
+        `advance_to` comes next."""
+        self.skipped_ms += ms
+        for partition in self.metadata.partitions():
+            for replica in partition.replicas.values():
+                replica.on_skip(ms)
+
+    @property
     def has_deadlines(self) -> bool:
         """Return True if anything but housekeeping is pending: a parked request, a muted connection, a batch in flight
         to a follower, a step of a follower's script."""
@@ -230,72 +266,6 @@ class Cluster(Lives):
             taken += self._effects
             self._effects.clear()
         return taken
-
-    # Changes by a user. The caller performs the effects afterwards.
-
-    def delete_topic(self, name: str, now: Now) -> None:
-        """Delete a topic. Requests parked for it get UNKNOWN_TOPIC_OR_PARTITION. Raises KafkaError."""
-        finish(self.delete_topic_in_slices(name, now))
-
-    def delete_topic_in_slices(self, name: str, now: Now) -> Slices[None]:
-        self._enter(now)
-        yield from self.controller.delete_topic_in_slices(name)
-        self._handle_requests()
-
-    def move_leader(self, topic: str, partition: int, broker_id: int, now: Now) -> None:
-        """Make an in-sync replica the leader. Requests parked at the old leader get NOT_LEADER_OR_FOLLOWER. Raises
-        KafkaError if the replica may not lead."""
-        self._enter(now)
-        self.controller.move_leader(TopicPartition(topic, partition), broker_id, now)
-        self._handle_requests()
-
-    def reassign(self, topic: str, partition: int, broker_ids: Sequence[int] | None, now: Now) -> None:
-        """Reassign a partition to other replicas, or cancel its reassignment (None). Raises KafkaError."""
-        self._enter(now)
-        self.controller.reassignments.alter(topic, partition, broker_ids, now)
-        self._handle_requests()
-
-    def set_followers(
-        self,
-        behaviour: Behaviour | None,
-        now: Now,
-        topic: str | None = None,
-        partition: int | None = None,
-        broker_id: int | None = None,
-    ) -> None:
-        """Change the behaviour of followers: all, or those of a topic, partition or broker. None undoes a freeze.
-
-        Without topic, partition and broker it also applies to topics made later. A leader adopts the behaviour once it
-        follows. Raises KafkaError if no follower is selected.
-        """
-        self._enter(now)
-        self.followers.set_behaviour(behaviour, Selection(topic, partition, broker_id), now)
-        self._handle_requests()
-
-    def script_followers(self, steps: Sequence[tuple[Any, Behaviour | None]], selection: Selection, now: Now) -> None:
-        """Change the behaviour of followers over time: (milliseconds from now, behaviour), in order."""
-        finish(self.script_followers_in_slices(steps, selection, now))
-
-    def script_followers_in_slices(
-        self, steps: Sequence[tuple[Any, Behaviour | None]], selection: Selection, now: Now
-    ) -> Slices[None]:
-        self._enter(now)
-        yield from self.followers.script_in_slices(steps, selection, now)
-        self._handle_requests()
-
-    def alter_broker_configs(self, changes: Mapping[str, str | None], now: Now) -> None:
-        """Set some settings of all brokers, or reset them to their value at the start with None. Raises KafkaError."""
-        finish(self.alter_broker_configs_in_slices(changes, now))
-
-    def alter_broker_configs_in_slices(self, changes: Mapping[str, str | None], now: Now) -> Slices[None]:
-        self._enter(now)
-        yield from self.broker_configs.alter_in_slices(changes)
-        self._handle_requests()
-
-    def expire_sessions(self, user: str | None, now: Now) -> int:
-        """End the sessions of SASL of a user, or of all, now. Return how many there were."""
-        self._enter(now)
-        return self.sasl.expire_sessions(user)
 
     # Internal methods.
 
@@ -349,14 +319,14 @@ class Cluster(Lives):
             if not replicas.has_actions:
                 return
 
-    def report_bug(self, where: str, error: Exception) -> None:
+    def _report_bug(self, where: str, error: Exception) -> None:
         self._effects.append(InternalError(where, error))
 
     def _warn(self, text: str) -> None:
         self._effects.append(Warn(text))
 
     def check_invariants(self) -> None:
-        super().check_invariants()
+        self.members.check_invariants()
         for broker_id in self.registry.broker_ids:
-            assert self.takes_connections(broker_id) or self.sockets.connections.last(broker_id) is None
+            assert self.lives.takes_connections(broker_id) or self.sockets.connections.last(broker_id) is None
         self.sockets.check_invariants()

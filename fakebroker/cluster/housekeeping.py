@@ -13,13 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from fakebroker.cluster.members import Members
 from fakebroker.core.clock import NEVER_MS, Now
-from fakebroker.core.config.dynamic_broker_config import DynamicBrokerConfig
-from fakebroker.core.controller.controller import Controller
-from fakebroker.core.controller_events import ControllerEvents
 from fakebroker.core.log.retention import oldest_timestamp_kept_ms, start_by_size, start_by_time
-from fakebroker.core.purgatory.housekeeping import Housekeeping, PeriodicTask
-from fakebroker.core.replication.compaction import LogCleaner
+from fakebroker.core.purgatory.housekeeping import PeriodicTask
 from fakebroker.core.replication.partition import NO_LEADER, Partition
 from fakebroker.protocol.slices import Slices
 
@@ -27,16 +24,11 @@ Action = Callable[[Callable[[], Now]], Slices[None]]
 MattersMs = Callable[[Now], int]
 
 
-def start_housekeeping(
-    housekeeping: Housekeeping,
-    configs: DynamicBrokerConfig,
-    controller: Controller,
-    cleaner: LogCleaner,
-    read_now: Callable[[], Now],
-    events: ControllerEvents,
-) -> None:
+def start_housekeeping(members: Members) -> None:
     """Schedule the tasks; they run as long as the timer does. Each `..._matters_ms` returns when its task next has
     anything to do if nothing happens until then."""
+    configs, controller, cleaner = members.broker_configs, members.controller, members.log_cleaner
+    read_now = members.clock.read_now
 
     def delete_old_records(now: Callable[[], Now]) -> Slices[None]:
         return controller.metadata.each_partition(lambda partition: delete_old_records_of(partition, now().wall_ms))
@@ -69,11 +61,11 @@ def start_housekeeping(
         interval_ms: int, action: Callable[[Now], None], matters_ms: MattersMs, delay_ms: int | None = None
     ) -> None:
         first_ms = interval_ms if delay_ms is None else delay_ms
-        PeriodicTask(first_ms, interval_ms, action, matters_ms, housekeeping, read_now)
+        PeriodicTask(first_ms, interval_ms, action, matters_ms, members.housekeeping, read_now)
 
     def in_slices(interval_ms: int, action: Action, matters_ms: MattersMs, delay_ms: int | None = None) -> None:
         def act(now: Now) -> None:
-            events.handle("a timer's task", action(read_now))
+            members.events.handle("a timer's task", action(read_now))
 
         every(interval_ms, act, matters_ms, delay_ms)
 

@@ -22,20 +22,18 @@ Source   core/.../server/BrokerServer.scala startup, shutdown; BrokerLifecycleMa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from random import Random
+from collections.abc import Callable, Sequence
+from typing import final
 
 from fakebroker.cluster.members import Members
 from fakebroker.cluster.metadata_catch_up import MetadataCatchUp
 from fakebroker.core.broker.broker import Broker
+from fakebroker.core.broker_registry import ids_in_words
 from fakebroker.core.clock import Now
 from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.crash_loss import CrashLoss
 from fakebroker.core.journal import broker_events
 from fakebroker.core.journal.events import Event
-from fakebroker.core.life import Life
-from fakebroker.core.log.store import Store
-from fakebroker.core.replication.behaviour import Behaviour
 from fakebroker.core.replication.partition import Partition
 from fakebroker.network.effects import Effect, Listen, StopListening
 from fakebroker.network.socket_server import SocketServer
@@ -44,101 +42,107 @@ from fakebroker.protocol.slices import Slices
 RUNNING, STOPPING, STOPPED, KILLED, PAUSED, STARTING = "running", "stopping", "stopped", "killed", "paused", "starting"
 
 
-class Lives(Members):
-    """The doors by which brokers stop and start. The caller performs the effects afterwards."""
-
-    sockets: SocketServer
+@final
+class Lives:
+    """The doors by which brokers stop and start. The caller performs the effects afterwards. `handle_requests` handles
+    the requests that can continue."""
 
     def __init__(
         self,
-        now: Now,
-        broker_ids: list[int],
-        config: BrokerConfig,
-        followers: Behaviour,
-        life: Life,
-        store: Store | None,
-        racks: Mapping[int, str] | None,
-        order: Random | None,
+        members: Members,
+        sockets: SocketServer,
+        emit: Callable[[Effect], None],
+        handle_requests: Callable[[], None],
     ) -> None:
-        super().__init__(now, broker_ids, config, followers, life, store, racks, order)
-        self._states = dict.fromkeys(self.registry.broker_ids, RUNNING)
-        self._lives = dict.fromkeys(self.registry.broker_ids, 0)  # number of lives of each broker
+        self._members = members
+        self._brokers, self._registry, self._controller = members.brokers, members.registry, members.controller
+        self._followers, self._events, self._read_now = members.followers, members.events, members.clock.read_now
+        self._sockets = sockets
+        self._emit = emit
+        self._handle_requests = handle_requests
+        broker_ids = members.registry.broker_ids
+        self._states = dict.fromkeys(broker_ids, RUNNING)
+        self._lives = dict.fromkeys(broker_ids, 0)  # number of lives of each broker
         self._paused: dict[int, Broker] = {}
-        self._hearing = MetadataCatchUp(self)
-        self._pauses = dict.fromkeys(self.registry.broker_ids, 0)  # number of pauses of each broker
+        self._hearing = MetadataCatchUp(members)
+        self._pauses = dict.fromkeys(broker_ids, 0)  # number of pauses of each broker
         self._unclean: dict[int, CrashLoss] = {}  # killed, and not started since
         self._restarting: set[int] = set()  # stopping, and to be started then
-        self._effects: list[Effect] = []
 
     def state_of(self, broker_id: int) -> str:
         """Return the state of its process: running, stopping, stopped, killed, paused or starting. Raises ValueError
         for an unknown id."""
-        self._check_known(broker_id)
+        if broker_id not in self._states:
+            raise ValueError(f"there is no broker {broker_id}: the ids are {ids_in_words(self._registry.broker_ids)}")
         return self._states[broker_id]
+
+    def is_running(self, broker_id: int) -> bool:
+        """Return True if it handles requests; a paused broker does not."""
+        return broker_id in self._brokers
 
     def takes_connections(self, broker_id: int) -> bool:
         """Return True if connects succeed: there is a process. A paused one accepts them and sends no responses."""
-        return broker_id in self.brokers or broker_id in self._paused
+        return broker_id in self._brokers or broker_id in self._paused
 
     def stop_broker(self, broker_id: int, now: Now) -> None:
         """Start a controlled shutdown. Of a broker that is stopping, cancel the start that was to follow; do nothing
         if it has stopped. Raises ValueError for an unknown id, and for a broker that does not reach the controller.
         Raises it also for a paused broker, which would only get the signal once it is resumed."""
-        self.events.handle_at_once(self.stop_broker_in_slices(broker_id, now))
+        self._events.handle_at_once(self.stop_broker_in_slices(broker_id, now))
 
     def stop_broker_in_slices(self, broker_id: int, now: Now) -> Slices[None]:
         state = self.state_of(broker_id)
         if state == PAUSED:
             raise ValueError(f"broker {broker_id} is paused: resume it before it is stopped, or kill it")
-        if state == RUNNING and self.registry[broker_id].isolations:
+        if state == RUNNING and self._registry[broker_id].isolations:
             raise ValueError(
                 f"broker {broker_id} is cut off from the controller, which decides whether it may stop: "
                 "heal the network partition first, or kill the broker"
             )
         self._restarting.discard(broker_id)
         if state == STARTING:
-            self._enter(now)
+            self._members.enter(now)
             self._end(broker_id, STOPPED)
         elif state == RUNNING:
-            self._enter(now)
+            self._members.enter(now)
             self._tell(broker_events.BrokerStopping, broker_id)
             self._states[broker_id] = STOPPING
             life = self._lives[broker_id]
-            if self.broker_configs.of(broker_id).controlled_shutdown_enable:
-                yield from self.controller.cluster_control.controlled_shutdown(
+            if self._members.broker_configs.of(broker_id).controlled_shutdown_enable:
+                yield from self._controller.cluster_control.controlled_shutdown(
                     broker_id, lambda: self._lives[broker_id] == life, lambda: self._shut_down(broker_id)
                 )
             else:
                 yield from self._shut_down(broker_id)
-                self.controller.cluster_control.silent(broker_id)
+                self._controller.cluster_control.silent(broker_id)
             self._handle_requests()
 
     def kill_broker(self, broker_id: int, now: Now, loss: CrashLoss = CrashLoss.NOTHING) -> None:
         """Crash a broker. It loses what `loss` says by its next start. Do nothing if it has no process. Raises
         ValueError for an unknown id."""
-        self.events.handle_at_once(self.kill_broker_in_slices(broker_id, now, loss))
+        self._events.handle_at_once(self.kill_broker_in_slices(broker_id, now, loss))
 
     def kill_broker_in_slices(self, broker_id: int, now: Now, loss: CrashLoss = CrashLoss.NOTHING) -> Slices[None]:
         state = self.state_of(broker_id)
         if state in (STOPPED, KILLED):
             return
         self._restarting.discard(broker_id)
-        self._enter(now)
+        self._members.enter(now)
         if state != STARTING:
             yield from self._works_no_more(broker_id)
         self._tell(broker_events.BrokerKilled, broker_id)
         self._unclean[broker_id] = max(loss, self._unclean.get(broker_id, loss))
         if state != STARTING:
-            self.sockets.close_all(broker_id, f"broker {broker_id} was killed", is_dead=True)
+            self._sockets.close_all(broker_id, f"broker {broker_id} was killed", is_dead=True)
             yield from self._take_down(broker_id)
-            self.controller.cluster_control.silent(broker_id)
+            self._controller.cluster_control.silent(broker_id)
         self._end(broker_id, KILLED)
         self._handle_requests()
 
     def pause_broker(self, broker_id: int, now: Now) -> None:
         """Pause a broker; do nothing if it is paused. Raises ValueError for an unknown id, and for a broker that does
         not run."""
-        self.events.handle_at_once(self.pause_broker_in_slices(broker_id, now))
+        self._events.handle_at_once(self.pause_broker_in_slices(broker_id, now))
 
     def pause_broker_in_slices(self, broker_id: int, now: Now) -> Slices[None]:
         state = self.state_of(broker_id)
@@ -146,23 +150,23 @@ class Lives(Members):
             return
         if state != RUNNING:
             raise ValueError(f"broker {broker_id} is {state}: only one that is running can be paused")
-        self._enter(now)
-        yield from self._works_no_more(broker_id, self.broker_configs.of(broker_id))
+        self._members.enter(now)
+        yield from self._works_no_more(broker_id, self._members.broker_configs.of(broker_id))
         yield from self._hearing.end(broker_id)
         self._tell(broker_events.BrokerPaused, broker_id)
         self._states[broker_id] = PAUSED
         self._pauses[broker_id] += 1
-        broker = self._paused[broker_id] = self.brokers.pop(broker_id)
-        self.sockets.pause_broker(broker_id)
-        self._wakeups.pause_broker(broker_id)
+        broker = self._paused[broker_id] = self._brokers.pop(broker_id)
+        self._sockets.pause_broker(broker_id)
+        self._members.wakeups.pause_broker(broker_id)
         broker.pause()
-        self.controller.cluster_control.silent(broker_id)
+        self._controller.cluster_control.silent(broker_id)
         self._handle_requests()
 
     def resume_broker(self, broker_id: int, now: Now) -> None:
         """Resume a broker; do nothing if it runs. Raises ValueError for an unknown id, and for a broker that has no
         process."""
-        self.events.handle_at_once(self.resume_broker_in_slices(broker_id, now))
+        self._events.handle_at_once(self.resume_broker_in_slices(broker_id, now))
 
     def resume_broker_in_slices(self, broker_id: int, now: Now) -> Slices[None]:
         state = self.state_of(broker_id)
@@ -170,24 +174,24 @@ class Lives(Members):
             return
         if state != PAUSED:
             raise ValueError(f"broker {broker_id} is {state}: only one that is paused can be resumed")
-        self._enter(now)
+        self._members.enter(now)
         self._tell(broker_events.BrokerResumed, broker_id)
         self._states[broker_id] = RUNNING
-        broker = self.brokers[broker_id] = self._paused.pop(broker_id)
-        self.followers.goes_on(broker_id, now)
+        broker = self._brokers[broker_id] = self._paused.pop(broker_id)
+        self._followers.goes_on(broker_id, now)
         yield from self._works(broker_id)
-        if self.config.fakebroker_metadata_delay_ms == 0 and self.registry[broker_id].is_heard:
-            yield from self.controller.leadership.views.hears(broker_id, self.read_now)  # before late events
-        self._wakeups.resume_broker(broker_id, self.now.mono_ms)
+        if self._members.config.fakebroker_metadata_delay_ms == 0 and self._registry[broker_id].is_heard:
+            yield from self._controller.leadership.views.hears(broker_id, self._read_now)  # before late events
+        self._members.wakeups.resume_broker(broker_id, self._members.clock.now.mono_ms)
         broker.resume()
         yield from self._hearing.go_on(broker_id)
-        self.sockets.resume_broker(broker_id)
+        self._sockets.resume_broker(broker_id)
         self._handle_requests()
 
     def start_broker(self, broker_id: int, now: Now) -> None:
         """Start a broker that was stopped or killed; one that is stopping starts once it has stopped. Do nothing if it
         runs. Raises ValueError for an unknown id, and for a paused broker."""
-        self.events.handle_at_once(self.start_broker_in_slices(broker_id, now))
+        self._events.handle_at_once(self.start_broker_in_slices(broker_id, now))
 
     def start_broker_in_slices(self, broker_id: int, now: Now) -> Slices[None]:
         state = self.state_of(broker_id)
@@ -196,7 +200,7 @@ class Lives(Members):
         if state == STOPPING:
             self._restarting.add(broker_id)
         elif state in (STOPPED, KILLED):
-            self._enter(now)
+            self._members.enter(now)
             yield from self._start(broker_id)
             self._handle_requests()
 
@@ -204,7 +208,7 @@ class Lives(Members):
         """Flush a broker's records to its disk; do nothing if it has no process. Raises ValueError for an unknown
         id."""
         if self.state_of(broker_id) in (RUNNING, STOPPING, PAUSED):
-            self.events.handle_at_once(self._flush(broker_id))
+            self._events.handle_at_once(self._flush(broker_id))
 
     def pauses_of(self, broker_id: int) -> int:
         """Return the number of its pauses."""
@@ -214,55 +218,52 @@ class Lives(Members):
         """Cut the links between some brokers and others, and of some to the controller, until `join`. Raises ValueError
         for an unknown id."""
         for broker_id in (*some, *others, *without_controller):
-            self._check_known(broker_id)
-        self.events.handle_at_once(self._cut(some, others, without_controller, now))
+            self.state_of(broker_id)
+        self._events.handle_at_once(self._cut(some, others, without_controller, now))
 
     def _cut(
         self, some: Sequence[int], others: Sequence[int], without_controller: Sequence[int], now: Now
     ) -> Slices[None]:
-        self._enter(now)
-        self.controller.leadership.note_last_fetches([*some, *others], now)
-        self.registry.cut(some, others)
-        self.followers.on_reach_change(now)
+        self._members.enter(now)
+        self._controller.leadership.note_last_fetches([*some, *others], now)
+        self._registry.cut(some, others)
+        self._followers.on_reach_change(now)
         for broker_id in without_controller:
-            self.controller.cluster_control.isolate(broker_id)
-            if broker_id in self.brokers:
+            self._controller.cluster_control.isolate(broker_id)
+            if broker_id in self._brokers:
                 yield from self._hearing.end(broker_id)
         self._handle_requests()
 
     def join(self, some: Sequence[int], others: Sequence[int], without_controller: Sequence[int], now: Now) -> None:
         """Undo `cut` with the same arguments."""
-        self.events.handle_at_once(self._join(some, others, without_controller, now))
+        self._events.handle_at_once(self._join(some, others, without_controller, now))
 
     def _join(
         self, some: Sequence[int], others: Sequence[int], without_controller: Sequence[int], now: Now
     ) -> Slices[None]:
-        self._enter(now)
-        self.registry.join(some, others)
-        self.followers.on_reach_change(now)
+        self._members.enter(now)
+        self._registry.join(some, others)
+        self._followers.on_reach_change(now)
         for broker_id in without_controller:
-            yield from self.controller.cluster_control.reach(broker_id)
+            yield from self._controller.cluster_control.reach(broker_id)
             yield from self._hearing.go_on(broker_id)
         self._handle_requests()
 
     # Internal methods.
 
     def _tell(self, kind: Callable[[int, int, int], Event], broker_id: int) -> None:
-        if self.probe.listeners:
-            self.probe.tell(kind(*self.probe.times, broker_id))
-
-    def _handle_requests(self) -> None:
-        """Handle the requests that can continue."""
-        raise NotImplementedError
+        probe = self._members.probe
+        if probe.listeners:
+            probe.tell(kind(*probe.times, broker_id))
 
     def _shut_down(self, broker_id: int) -> Slices[None]:
-        if self.config.fakebroker_controller_delay_ms == 0:
+        if self._members.config.fakebroker_controller_delay_ms == 0:
             self._handle_requests()  # respond also to requests queued behind those that got error 6
             if self._states[broker_id] != STOPPING:  # a fault of such a request has killed it
                 return
         yield from self._works_no_more(broker_id)
         yield from self._flush(broker_id)
-        self.sockets.close_all(broker_id, f"broker {broker_id} has stopped")
+        self._sockets.close_all(broker_id, f"broker {broker_id} has stopped")
         self._tell(broker_events.BrokerStopped, broker_id)
         yield from self._take_down(broker_id)
         self._end(broker_id, STOPPED)
@@ -275,7 +276,7 @@ class Lives(Members):
         self._states[broker_id] = STARTING
         self._lives[broker_id] += 1
         life = self._lives[broker_id]
-        yield from self.controller.cluster_control.register(
+        yield from self._controller.cluster_control.register(
             broker_id,
             broker_id not in self._unclean,
             lambda: self._lives[broker_id] == life,
@@ -288,7 +289,7 @@ class Lives(Members):
             if replica is not None:
                 replica.log.flush()
 
-        return self.metadata.each_partition(flush)
+        return self._members.metadata.each_partition(flush)
 
     def _take_lost(self, broker_id: int, loss: CrashLoss) -> Slices[None]:
         def take_lost(partition: Partition) -> None:
@@ -296,41 +297,41 @@ class Lives(Members):
                 partition.replicas[broker_id].lose(loss)
 
         if loss:
-            yield from self.metadata.each_partition(take_lost)
+            yield from self._members.metadata.each_partition(take_lost)
 
     def _end(self, broker_id: int, state: str) -> None:
         self._states[broker_id] = state
         self._lives[broker_id] += 1  # cancels registrations and shutdowns of the old life
-        self.controller.cluster_control.forget(broker_id)
+        self._controller.cluster_control.forget(broker_id)
 
     def _take_down(self, broker_id: int) -> Slices[None]:
         """Drop the process with all that it has in memory."""
-        broker = self._paused.pop(broker_id, None) or self.brokers.pop(broker_id)
-        self.followers.is_gone(broker_id)
+        broker = self._paused.pop(broker_id, None) or self._brokers.pop(broker_id)
+        self._followers.is_gone(broker_id)
         broker.stop()
         self._hearing.stop_catching_up(broker_id)
-        yield from self.controller.leadership.views.gone(broker_id, self.read_now)
-        self.publisher.forget_broker(broker_id)
-        self._wakeups.stop_broker(broker_id)
-        self._effects.append(StopListening(broker_id))
+        yield from self._controller.leadership.views.gone(broker_id, self._read_now)
+        self._members.publisher.forget_broker(broker_id)
+        self._members.wakeups.stop_broker(broker_id)
+        self._emit(StopListening(broker_id))
 
     def _come_up(self, broker_id: int) -> Slices[None]:
         """Start its new life: it leads and follows again, without clients."""
         self._tell(broker_events.BrokerStarted, broker_id)
         self._states[broker_id] = RUNNING
         yield from self._take_lost(broker_id, self._unclean.pop(broker_id, CrashLoss.NOTHING))
-        self.brokers[broker_id] = self._new_broker(broker_id)
-        self.broker_configs.open_listener(broker_id)
+        self._brokers[broker_id] = self._members.new_broker(broker_id)
+        self._members.listener_configs.reopen(broker_id)
         yield from self._works(broker_id)
-        if self.registry[broker_id].isolations:  # it was cut off while it started
+        if self._registry[broker_id].isolations:  # it was cut off while it started
             yield from self._hearing.end(broker_id)
-        self._effects.append(Listen(broker_id))
+        self._emit(Listen(broker_id))
 
     def _works_no_more(self, broker_id: int, paused: BrokerConfig | None = None) -> Slices[None]:
-        if self.registry[broker_id].is_working:
-            self.registry[broker_id].is_working = False
-            yield from self.controller.leadership.work_no_more(broker_id, self.read_now, paused)
+        if self._registry[broker_id].is_working:
+            self._registry[broker_id].is_working = False
+            yield from self._controller.leadership.work_no_more(broker_id, self._read_now, paused)
 
     def _works(self, broker_id: int) -> Slices[None]:
-        self.registry[broker_id].is_working = True
-        return self.controller.leadership.work(broker_id, self.read_now)
+        self._registry[broker_id].is_working = True
+        return self._controller.leadership.work(broker_id, self._read_now)

@@ -42,7 +42,7 @@ class MetadataCatchUp:
             yield from self._know(broker_id)
         else:
             call = self._catching_up[broker_id] = Call(delay_ms, lambda: self._catch_up(broker_id))
-            members.timer.timer.add(call, members.now.mono_ms)
+            members.timer.timer.add(call, members.clock.now.mono_ms)
 
     def stop_catching_up(self, broker_id: int) -> None:
         call = self._catching_up.pop(broker_id, None)
@@ -52,7 +52,7 @@ class MetadataCatchUp:
     def _catch_up(self, broker_id: int) -> None:
         def catch_up() -> Slices[None]:
             # An event before this one may have stopped or paused it.
-            if self._members.is_running(broker_id) and self._members.registry[broker_id].is_heard:
+            if broker_id in self._members.brokers and self._members.registry[broker_id].is_heard:
                 yield from self._know(broker_id)
 
         del self._catching_up[broker_id]
@@ -60,6 +60,6 @@ class MetadataCatchUp:
 
     def _know(self, broker_id: int) -> Slices[None]:
         members = self._members
-        yield from members.controller.leadership.views.hears(broker_id, members.read_now)
+        yield from members.controller.leadership.views.hears(broker_id, members.clock.read_now)
         members.publisher.resume_broker(broker_id, members.brokers[broker_id])
         yield from members.controller.cluster_control.caught_up(broker_id)

@@ -154,15 +154,15 @@ def brokers_now(hosted: HostedCluster, leads: Mapping[int, int]) -> list[BrokerN
 
 
 def broker_now(core: Cluster, broker_id: int, leads: Mapping[int, int], connections: dict[int, int]) -> BrokerNow:
-    endpoint = core.endpoint(broker_id)
-    is_running = core.is_running(broker_id)
+    endpoint = core.registry[broker_id].endpoint()
+    is_running = core.lives.is_running(broker_id)
     return BrokerNow(
         id=broker_id,
         host=endpoint.host,
         port=endpoint.port,
         rack=core.registry[broker_id].rack,
         is_running=is_running,
-        state=core.state_of(broker_id),
+        state=core.lives.state_of(broker_id),
         leads=leads.get(broker_id, 0),
         connections=connections.get(broker_id, 0),
     )

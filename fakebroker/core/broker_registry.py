@@ -68,12 +68,15 @@ class RegisteredBroker:
         self._endpoints: dict[Listener, NodeEndpoint] = {}
         self.added_listeners: dict[str, AddedListener] = {}
 
-    def set_endpoint(self, listener: Listener, host: str, port: int) -> None:
-        """Set the address for clients of this listener."""
-        self._endpoints[listener] = NodeEndpoint(self.broker_id, host, port, self.rack)
+    def set_endpoint(self, host: str, port: int, listener: Listener | None = None) -> None:
+        """Set the address for clients of a listener (default: the first one)."""
+        self._endpoints[listener or self.first_listener] = NodeEndpoint(self.broker_id, host, port, self.rack)
 
-    def endpoint(self, listener: Listener) -> NodeEndpoint:
-        """Return the address for clients of this listener: 127.0.0.1 and port 0 until it is set."""
+    def endpoint(self, listener: Listener | None = None) -> NodeEndpoint:
+        """Return the address for clients of a listener (default: the first one): 127.0.0.1 and port 0 until it is
+        set."""
+        if listener is None:
+            listener = self.first_listener
         if listener.address:
             endpoint = self.endpoint(Listener(listener.name, listener.security_protocol))
             return endpoint._replace(host=listener.address)
@@ -93,13 +96,13 @@ class RegisteredBroker:
         endpoint = self.endpoint(listener)
         return self._bound.get(listener, (endpoint.host, endpoint.port))
 
-    def set_bound(self, listener: Listener, host: str, port: int) -> None:
+    def set_bound(self, host: str, port: int, listener: Listener) -> None:
         """Set the address where this listener listens."""
         self._bound[listener] = host, port
 
     def add_listener(self, added: AddedListener) -> None:
         self.added_listeners[added.listener.name] = added
-        self.set_bound(*added)
+        self.set_bound(added.host, added.port, added.listener)
 
     def remove_listener(self, name: str) -> None:
         """Remove a listener that was added."""

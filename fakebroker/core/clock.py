@@ -55,6 +55,9 @@ class HasNow:
         self.now = now
         self.skipped_ms = 0
 
+    def read_now(self) -> Now:
+        return self.now
+
     @property
     def client_ms(self) -> int:
         """Monotonic time without skips, as clients measure it. A client's own deadlines are counted in it; a client's

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
-from typing import Any
+from typing import Any, TypeVar
 
 from fakebroker.core.arguments import MAPPING, STRING, STRING_OR_NONE, WHOLE_NUMBER, require
 from fakebroker.core.controller.topics import NewTopic
-from fakebroker.core.quota.quota import QuotaEntity
 from fakebroker.core.replication.behaviour import Selection
-from fakebroker.core.security.acl_binding import AclBinding, AclBindingFilter
 from fakebroker.core.security.identity import Listener
 from fakebroker.protocol.produce_response import NodeEndpoint
 from fakebroker.protocol.slices import Slices, finish
@@ -24,11 +22,13 @@ from fakebroker.server.made.arguments import Arguments, read_assignments
 from fakebroker.server.oauth.tokens import OAuth, TokenSigner, unsecured
 from fakebroker.server.quotas_in_hand import Quotas
 from fakebroker.server.security.acls_in_hand import Acls
-from fakebroker.server.security.users_in_hand import Secrets, Users
+from fakebroker.server.security.users_in_hand import Users, put_user
 from fakebroker.server.settings import texts
 from fakebroker.server.tls.certificates import ClientCertificate
 from fakebroker.server.tls.client_settings import PLAIN, ClientLogin, client_settings
 from fakebroker.server.tls.in_hand import Tls
+
+T = TypeVar("T")
 
 
 class Administration:
@@ -46,11 +46,11 @@ class Administration:
         self._arguments = arguments
         self.tls = Tls(arguments.places, certificates)
         self.followers = FollowerBehaviours(self._run_followers)
-        self.quotas = Quotas(self._alter_quotas)
+        self.quotas = Quotas(self._reach)
         self._signer = TokenSigner()
         self.oauth = OAuth(self._new_token, self._signer)
-        self.acls = Acls(self._create_acl, self._delete_acls, self._find_acls)
-        self.users = Users(self._put_user, self._remove_user, self._find_users)
+        self.acls = Acls(self._reach)
+        self.users = Users(self._reach)
 
     @property
     def _at_home(self) -> Driver:
@@ -62,6 +62,9 @@ class Administration:
     def _seen(self) -> Driver:
         """Return the driver for read-only access, from any thread."""
         raise NotImplementedError
+
+    def _reach(self, act: Callable[[Driver], T], /) -> T:
+        return act(self._at_home)
 
     @property
     def endpoints(self) -> list[NodeEndpoint]:
@@ -109,7 +112,7 @@ class Administration:
 
     def _bootstrap(self, listener: Listener) -> str:
         core = self._seen.cluster
-        endpoints = [core.endpoint(broker_id, listener) for broker_id in self._arguments.broker_ids]
+        endpoints = [core.registry[broker_id].endpoint(listener) for broker_id in self._arguments.broker_ids]
         return ",".join(f"{_bracketed(broker.host)}:{broker.port}" for broker in endpoints)
 
     def create_topic(
@@ -133,7 +136,7 @@ class Administration:
 
     def _create_topic_in_slices(self, new: NewTopic) -> Slices[None]:
         driver = self._at_home
-        yield from driver.cluster.create_topic_in_slices(new, driver.clock.stamp())
+        yield from driver.cluster.admin.create_topic_in_slices(new, driver.clock.stamp())
 
     def alter_topic_configs(self, name: str, configs: Mapping[str, str | int | bool | None]) -> None:
         """Set some settings of a topic, or reset them to their defaults with None; the others stay. They apply from the
@@ -144,7 +147,7 @@ class Administration:
         require(STRING, name=name)
         require(MAPPING, configs=configs)
         driver = self._at_home
-        yield from driver.cluster.alter_topic_configs_in_slices(name, texts(configs), driver.clock.stamp())
+        yield from driver.cluster.admin.alter_topic_configs_in_slices(name, texts(configs), driver.clock.stamp())
         driver.settle()
 
     def expire_sessions(self, user: str | None = None) -> int:
@@ -152,7 +155,7 @@ class Administration:
         unless the client authenticates again. Return how many there were."""
         require(STRING_OR_NONE, user=user)
         driver = self._at_home
-        return driver.cluster.expire_sessions(user, driver.clock.stamp())
+        return driver.cluster.admin.expire_sessions(user, driver.clock.stamp())
 
     def alter_broker_configs(self, configs: Mapping[str, str | int | bool | None]) -> None:
         """Set some settings of all brokers, or reset them to their value at the start with None; the others stay.
@@ -163,7 +166,7 @@ class Administration:
     def _alter_broker_configs_in_slices(self, configs: Mapping[str, str | int | bool | None]) -> Slices[None]:
         require(MAPPING, configs=configs)
         driver = self._at_home
-        yield from driver.cluster.alter_broker_configs_in_slices(texts(configs), driver.clock.stamp())
+        yield from driver.cluster.admin.alter_broker_configs_in_slices(texts(configs), driver.clock.stamp())
         driver.settle()
 
     def delete_topic(self, name: str) -> None:
@@ -174,7 +177,7 @@ class Administration:
     def _delete_topic_in_slices(self, name: str) -> Slices[None]:
         require(STRING, name=name)
         driver = self._at_home
-        yield from driver.cluster.delete_topic_in_slices(name, driver.clock.stamp())
+        yield from driver.cluster.admin.delete_topic_in_slices(name, driver.clock.stamp())
         driver.settle()
 
     def move_leader(self, topic: str, partition: int, broker: int) -> None:
@@ -186,7 +189,7 @@ class Administration:
         require(STRING, topic=topic)
         require(WHOLE_NUMBER, partition=partition, broker=broker)
         driver = self._at_home
-        driver.cluster.move_leader(topic, partition, broker, driver.clock.stamp())
+        driver.cluster.admin.move_leader(topic, partition, broker, driver.clock.stamp())
         driver.settle()
 
     def reassign(self, topic: str, partition: int, brokers: Sequence[int] | None) -> None:
@@ -198,7 +201,7 @@ class Administration:
         for broker in brokers or ():
             require(WHOLE_NUMBER, broker=broker)
         driver = self._at_home
-        driver.cluster.reassign(topic, partition, brokers, driver.clock.stamp())
+        driver.cluster.admin.reassign(topic, partition, brokers, driver.clock.stamp())
         driver.settle()
 
     def compact(self, topic: str) -> int:
@@ -210,14 +213,11 @@ class Administration:
     def _compact_in_slices(self, topic: str) -> Slices[int]:
         require(STRING, topic=topic)
         driver = self._at_home
-        cleaned = yield from driver.cluster.compact_in_slices(topic, driver.clock.stamp())
+        cleaned = yield from driver.cluster.admin.compact_in_slices(topic, driver.clock.stamp())
         driver.settle()
         return cleaned
 
-    # Quotas, tokens, ACLs, users and followers: what `quotas`, `oauth`, `acls`, `users` and `followers` do.
-
-    def _alter_quotas(self, entity: QuotaEntity, alterations: Mapping[str, float | None] | None) -> None:
-        self._at_home.cluster.alter_client_quotas(entity, alterations)
+    # Internal methods.
 
     def _new_token(self, claims_at: Callable[[int], dict[str, Any]], is_signed: bool) -> str:
         """Make a token of the claims at the present time. Let the brokers know the key of a signed one."""
@@ -230,42 +230,18 @@ class Administration:
 
     def _admit(self) -> None:
         """Create the users and ACLs of the arguments."""
+        cluster = self._at_home.cluster
         for name, secrets in self._arguments.users.items():
-            self._put_user(name, secrets)
+            put_user(cluster, name, secrets)
         for binding in self._arguments.acls:
-            self._create_acl(binding)
-
-    def _create_acl(self, binding: AclBinding) -> None:
-        self._at_home.cluster.create_acl(binding)
-
-    def _delete_acls(self, wanted: AclBindingFilter) -> Sequence[AclBinding]:
-        return self._at_home.cluster.delete_acls(wanted)
-
-    def _find_acls(self, wanted: AclBindingFilter) -> Sequence[AclBinding]:
-        return self._at_home.cluster.acls(wanted)
-
-    def _put_user(self, name: str, secrets: Secrets) -> None:
-        registry = self._at_home.cluster.registry
-        added = (entry for broker_id in registry.broker_ids for entry in registry[broker_id].added_listeners.values())
-        if not any(listener.has_sasl for listener in (*self.listeners, *(entry.listener for entry in added))):
-            raise ValueError(
-                f"the user {name!r} cannot log in: no listener has SASL. Make the cluster with users={{}}, or with a "
-                "listener of SASL_PLAINTEXT or SASL_SSL"
-            )
-        self._at_home.cluster.sasl.put_user(name, secrets.password, secrets.scram, secrets.text)
-
-    def _remove_user(self, name: str, mechanisms: Sequence[str]) -> bool:
-        return self._at_home.cluster.sasl.remove_user(name, mechanisms)
-
-    def _find_users(self) -> dict[str, tuple[str, ...]]:
-        return self._at_home.cluster.sasl.users()
+            cluster.admin.create_acl(binding)
 
     def _run_followers(self, steps: Sequence[Step], selection: Selection) -> None:
         finish(self._run_followers_in_slices(steps, selection))
 
     def _run_followers_in_slices(self, steps: Sequence[Step], selection: Selection) -> Slices[None]:
         driver = self._at_home
-        yield from driver.cluster.script_followers_in_slices(steps, selection, driver.clock.stamp())
+        yield from driver.cluster.admin.script_followers_in_slices(steps, selection, driver.clock.stamp())
         driver.settle()
 
 

@@ -37,17 +37,17 @@ class AsyncBroker:
 
     @property
     def is_running(self) -> bool:
-        return self._driver().cluster.is_running(self.broker_id)
+        return self._driver().cluster.lives.is_running(self.broker_id)
 
     @property
     def endpoint(self) -> NodeEndpoint:
         """Return id, host and port, as clients see them; they stay the same after a restart."""
-        return self._driver().cluster.endpoint(self.broker_id)
+        return self._driver().cluster.registry[self.broker_id].endpoint()
 
     @property
     def state(self) -> str:
         """Return running, stopping, stopped, killed, paused or starting."""
-        return self._driver().cluster.state_of(self.broker_id)
+        return self._driver().cluster.lives.state_of(self.broker_id)
 
     async def stop(self) -> None:
         """Start a controlled shutdown (SIGTERM). The broker leaves every ISR, and the next in-sync replica, if any,

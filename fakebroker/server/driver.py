@@ -12,6 +12,7 @@ import asyncio
 import logging
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from typing import Protocol, TypeVar
 
 from fakebroker.cluster.cluster import Cluster
 from fakebroker.core.config.broker_config import BrokerConfig
@@ -44,6 +45,8 @@ from fakebroker.server.writing.limited_log import LimitedLog
 from fakebroker.server.writing.log_text import printable
 
 log = logging.getLogger("fakebroker")
+
+T = TypeVar("T")
 
 _TURNS_TO_READ = 6  # from the arrival of a connect to having handled the first request sent with it: asyncio takes 4
 _TURNS_TO_WORK = 1000  # each does a millisecond of work
@@ -353,3 +356,11 @@ class Driver:
     def _open_transport(self, connection: Connection) -> asyncio.Transport | None:
         transport = self.transports.get(connection)
         return None if transport is None or transport.is_closing() else transport
+
+
+class Reach(Protocol):
+    """The way to the driver of a cluster that runs, from where its user is."""
+
+    def __call__(self, act: Callable[[Driver], T], /) -> T:
+        """Call `act` in the thread of the cluster, and return its result. Raises RuntimeError if the cluster does not
+        run, or cannot be used from here."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from fakebroker.core.journal.size import DEFAULT_SIZE
 from fakebroker.core.security.identity import Listener
@@ -14,6 +14,7 @@ from fakebroker.protocol.produce_response import NodeEndpoint
 from fakebroker.server.async_cluster import NOT_RUNNING, AsyncFakeCluster
 from fakebroker.server.brokers_in_hand import BrokerInHand, Brokers
 from fakebroker.server.clock_in_hand import ClockInHand
+from fakebroker.server.driver import Driver
 from fakebroker.server.faults_from_threads import FaultsInHand, RequestBarrier
 from fakebroker.server.faults_in_hand import hold_fault
 from fakebroker.server.followers_in_hand import FollowerBehaviours
@@ -25,6 +26,8 @@ from fakebroker.server.running.from_threads import FromThreads, awaited, called
 from fakebroker.server.running.loop_thread import LoopThread
 from fakebroker.server.security.acls_in_hand import Acls
 from fakebroker.server.security.users_in_hand import Users
+
+T = TypeVar("T")
 
 
 class FakeCluster(FromThreads[AsyncFakeCluster]):
@@ -82,10 +85,10 @@ class FakeCluster(FromThreads[AsyncFakeCluster]):
         super().__init__(self._cluster, thread)
         self._call, self._await = thread.call, thread.wait_for
         self.followers = FollowerBehaviours(self._run_followers)
-        self.quotas = Quotas(self._alter_quotas)
+        self.quotas = Quotas(self._reach)
         self.oauth = OAuth(self._new_token, self._cluster._signer)
-        self.acls = Acls(self._create_acl, self._delete_acls, self._find_acls)
-        self.users = Users(self._put_user, self._remove_user, self._find_users)
+        self.acls = Acls(self._reach)
+        self.users = Users(self._reach)
         self.faults = FaultsInHand(self._cluster.faults, thread)
         self.tls = self._cluster.tls
         self.clock = ClockInHand(self._cluster.clock, thread)
@@ -161,14 +164,10 @@ class FakeCluster(FromThreads[AsyncFakeCluster]):
     reassign = called(AsyncFakeCluster.reassign)
     compact = called(AsyncFakeCluster.compact)
     _run_followers = called(AsyncFakeCluster._run_followers)
-    _alter_quotas = called(AsyncFakeCluster._alter_quotas)
     _new_token = called(AsyncFakeCluster._new_token)
-    _create_acl = called(AsyncFakeCluster._create_acl)
-    _delete_acls = called(AsyncFakeCluster._delete_acls)
-    _find_acls = called(AsyncFakeCluster._find_acls)
-    _put_user = called(AsyncFakeCluster._put_user)
-    _remove_user = called(AsyncFakeCluster._remove_user)
-    _find_users = called(AsyncFakeCluster._find_users)
+
+    def _reach(self, act: Callable[[Driver], T], /) -> T:
+        return self._call(lambda: self._cluster._reach(act))
 
     def _snapshot_journal(self) -> Snapshot:
         return self._thread.call_or_do(self._cluster._snapshot_journal)

@@ -102,8 +102,8 @@ class Listeners:
         for index, (broker_id, ports) in enumerate(self._ports.items()):
             for place, taken in ports:
                 port = place.advertised_port_of(index, taken.number)
-                driver.cluster.set_endpoint(broker_id, place.advertised_host, port, place.listener)
-                driver.cluster.set_bound(broker_id, place.host, taken.number, place.listener)
+                driver.cluster.registry[broker_id].set_endpoint(place.advertised_host, port, place.listener)
+                driver.cluster.registry[broker_id].set_bound(place.host, taken.number, place.listener)
 
     async def serve(self) -> None:
         """Listen where the brokers run. Raises OSError, and ConfigError for settings of TLS, or keys of tokens, that
@@ -169,24 +169,24 @@ class Listeners:
     async def stop_broker(self, broker_id: int) -> None:
         """Shut a broker down in a controlled way. Once it has stopped, its port refuses connections and stays reserved.
         Raises ValueError if it is paused."""
-        await self._change_broker(broker_id, self._driver.cluster.stop_broker_in_slices)
+        await self._change_broker(broker_id, self._driver.cluster.lives.stop_broker_in_slices)
 
     async def kill_broker(self, broker_id: int) -> None:
         """Crash a broker; its port stays reserved."""
-        await self._change_broker(broker_id, self._driver.cluster.kill_broker_in_slices)
+        await self._change_broker(broker_id, self._driver.cluster.lives.kill_broker_in_slices)
 
     async def pause_broker(self, broker_id: int) -> None:
         """Pause a broker; its port and its connections stay open. Raises ValueError if it does not run."""
-        await self._change_broker(broker_id, self._driver.cluster.pause_broker_in_slices)
+        await self._change_broker(broker_id, self._driver.cluster.lives.pause_broker_in_slices)
 
     async def resume_broker(self, broker_id: int) -> None:
         """Resume a broker. Raises ValueError if it has no process."""
-        await self._change_broker(broker_id, self._driver.cluster.resume_broker_in_slices)
+        await self._change_broker(broker_id, self._driver.cluster.lives.resume_broker_in_slices)
 
     async def start_broker(self, broker_id: int) -> None:
         """Start a broker that was stopped or killed; it listens on the same port as soon as it has registered. Raises
         ValueError if it is paused, OSError if its port cannot listen."""
-        await self._change_broker(broker_id, self._driver.cluster.start_broker_in_slices)
+        await self._change_broker(broker_id, self._driver.cluster.lives.start_broker_in_slices)
 
     async def _change_broker(self, broker_id: int, change: Callable[[int, Now], Slices[None]]) -> None:
         """Change the state of a broker, with other work between the slices. Wait for its port, but not for
@@ -195,7 +195,7 @@ class Listeners:
         await self._decided()
         rest = begin(change(broker_id, driver.clock.stamp()))
         if rest is not None:
-            driver.cluster.events.handle(f"a change of broker {broker_id}", rest)
+            driver.cluster.members.events.handle(f"a change of broker {broker_id}", rest)
         driver.settle()
         await self._decided()
         pending = self._changes.get(broker_id)
@@ -204,7 +204,7 @@ class Listeners:
 
     async def _decided(self) -> None:
         """Wait until all events of the controller are completely handled."""
-        while self._driver.cluster.events.is_busy:
+        while self._driver.cluster.members.events.is_busy:
             await turns(1)
 
     def _on_listening(self, broker_id: int, listens: bool) -> None:
@@ -290,7 +290,7 @@ class Listeners:
             self._check(broker_id, new.listener)
             added.port = await _take(new.host, new.port)
             if not new.port and self._wanted(broker_id).get(new.listener.name) == new:
-                self._driver.cluster.set_bound(broker_id, new.host, added.port.number, new.listener)
+                self._driver.cluster.registry[broker_id].set_bound(new.host, added.port.number, new.listener)
         except Exception as error:
             _log_unopened(broker_id, new, error)
 
@@ -365,7 +365,9 @@ class Listeners:
 
     def _is_refused(self, broker_id: int, descriptor: int) -> bool:
         return (
-            self._stopped or not self._driver.cluster.takes_connections(broker_id) or self._files.are_short(descriptor)
+            self._stopped
+            or not self._driver.cluster.lives.takes_connections(broker_id)
+            or self._files.are_short(descriptor)
         )
 
 

@@ -7,7 +7,7 @@ its quotas separately (core/quota/quota.py defines which clients share a quota, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from fakebroker.core.arguments import NUMBER_OR_NONE, STRING_OR_NONE, require
 from fakebroker.core.quota.client_quotas import CONNECTION_CREATION_RATE
@@ -19,9 +19,7 @@ from fakebroker.core.quota.quota import (
     REQUEST_PERCENTAGE,
     QuotaEntity,
 )
-
-# The function that sets quotas of an entity; None removes all of them.
-Apply = Callable[[QuotaEntity, Mapping[str, float | None] | None], None]
+from fakebroker.server.driver import Reach
 
 
 class Quotas:
@@ -29,8 +27,8 @@ class Quotas:
 
     DEFAULT = DEFAULT
 
-    def __init__(self, apply: Apply) -> None:
-        self._apply = apply
+    def __init__(self, reach: Reach) -> None:
+        self._reach = reach
 
     def set(
         self,
@@ -67,11 +65,14 @@ class Quotas:
         alterations = {key: value for key, value in given.items() if value is not None}
         if not alterations:
             raise ValueError(f"no quota is given: set one of {', '.join(given)}")
-        self._apply(_entity(user, client_id, ip), alterations)
+        self._alter(_entity(user, client_id, ip), alterations)
 
     def remove(self, *, user: str | None = None, client_id: str | None = None, ip: str | None = None) -> None:
         """Remove all quotas of this entity; the next less specific quotas then apply to it."""
-        self._apply(_entity(user, client_id, ip), None)
+        self._alter(_entity(user, client_id, ip), None)
+
+    def _alter(self, entity: QuotaEntity, alterations: Mapping[str, float | None] | None) -> None:
+        self._reach(lambda driver: driver.cluster.members.client_quotas.alter(entity, alterations))
 
 
 def _entity(user: str | None, client_id: str | None, ip: str | None) -> QuotaEntity:

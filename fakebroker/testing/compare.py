@@ -11,7 +11,7 @@ from fakebroker.testing import wire
 from fakebroker.testing.messages import ClientFetch, ClientOutcome
 from fakebroker.testing.oracle import Oracle
 from fakebroker.testing.rules.elections import NOBODY
-from fakebroker.testing.rules.lives import PAUSED
+from fakebroker.testing.rules.requests import PAUSED
 from fakebroker.testing.simulation import SimulatedClient, Simulation
 
 
@@ -72,7 +72,7 @@ def _waiting(simulation: Simulation, world: Oracle) -> str | None:
     for broker, running in simulation.cluster.brokers.items():
         manager = running.replicas
         produces, fetches = manager.produce_purgatory.num_delayed(), manager.fetch_purgatory.num_delayed()
-        waiting = [type(w.request) for w in world.waiting if w.broker == broker]
+        waiting = [type(w.request) for w in world.requests.waiting if w.broker == broker]
         if produces != len(waiting) - waiting.count(ClientFetch) or fetches != waiting.count(ClientFetch):
             return (
                 f"in the purgatories of broker {broker} are {produces} produces and {fetches} fetches, and should be "
@@ -83,7 +83,7 @@ def _waiting(simulation: Simulation, world: Oracle) -> str | None:
 
 def _timers(simulation: Simulation, world: Oracle, periodic_tasks: int) -> str | None:
     arrivals = len([1 for p in world.partitions.values() for r in p.replicas.values() if r.under_way])
-    timers = simulation.cluster.timer.timer.size - periodic_tasks
+    timers = simulation.cluster.members.timer.timer.size - periodic_tasks
     sessions = len(world.sessions)
     if timers != arrivals + sessions:
         return f"{timers} timers are pending, and {arrivals} of followers and {sessions} of sessions should be"
@@ -92,7 +92,7 @@ def _timers(simulation: Simulation, world: Oracle, periodic_tasks: int) -> str |
 
 def _connections(world: Oracle, links: Iterable[SimulatedClient]) -> str | None:
     for link in links:
-        model_connection = world.connections[link.number]
+        model_connection = world.requests.connections[link.number]
         state = link.connection.state
         is_open, is_busy = state is not ChannelMuteState.CLOSED, state is ChannelMuteState.BUSY
         if is_open != model_connection.is_open or (is_open and is_busy != (model_connection.in_hand is not None)):

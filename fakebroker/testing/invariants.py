@@ -29,7 +29,7 @@ class Invariants:
 
     def __init__(self, simulation: Simulation) -> None:
         self._simulation = simulation
-        self.periodic_tasks = simulation.cluster.timer.timer.size
+        self.periodic_tasks = simulation.cluster.members.timer.timer.size
         self._asked_of: dict[int, dict[Key, tuple[Partition, int] | None]] = {}
         self._partitions: dict[Partition, _PartitionHistory] = {}
 
@@ -99,7 +99,7 @@ class Invariants:
         # The leader itself may have crashed, undetected.
         followers = partition.isr - {partition.leader_id}
         knows = (
-            self._simulation.cluster.state_of(partition.leader_id) in (RUNNING, STOPPING)
+            self._simulation.cluster.lives.state_of(partition.leader_id) in (RUNNING, STOPPING)
             and not partition.is_under_min_isr
             and all(partition.replicas[follower].is_connected for follower in followers)
         )
@@ -128,7 +128,7 @@ class Invariants:
         cluster = self._simulation.cluster
         fetch = FetchPartition(partition, 0, 1 << 30)
         for broker in partition.replicas:
-            if cluster.is_running(broker):
+            if cluster.lives.is_running(broker):
                 [result] = cluster.brokers[broker].replicas.reader.read_from_log(_READ_ALL, [fetch])
                 end = _end_of(result.records.join())
                 # a replica that cannot reach the leader keeps its watermark: an earlier leader may have had a higher
@@ -154,8 +154,8 @@ class Invariants:
         for broker_id in cluster.registry.broker_ids:
             if cluster.sockets.connections.last(broker_id) is not None:
                 raise Violation(f"a client is still connected to broker {broker_id}")
-        if cluster.timer.timer.size != self.periodic_tasks:
-            raise Violation(f"{cluster.timer.timer.size - self.periodic_tasks} timers are left")
+        if cluster.members.timer.timer.size != self.periodic_tasks:
+            raise Violation(f"{cluster.members.timer.timer.size - self.periodic_tasks} timers are left")
 
 
 def _holds(partition: Partition, base: int, ident: bytes) -> bool:

@@ -4,55 +4,68 @@ Theory   There are no timers, watch lists, decoders or callbacks. Time is a numb
          request is checked again. It imports nothing from the broker, so the two agree only if both are right. The
          broker chooses the order in which it serves free connections: it reports each one (`handle`), and the oracle
          checks that it is allowed. worlds.py handles what the rules leave open.
-Rules    connection   one request in hand; the next is handled when this one completes, and its timeout starts then
+Rules    stop    its leaderships move or end, and parked requests there get 6; then it closes. If it led anything, it
+                 first waits for the brokers that are silent at that time: each must return or be fenced
 
-         acks=-1      NONE (20 if the ISR is below the minimum) once the high watermark has passed; 6 if the broker no
-                      longer leads; 3 if the topic is gone; 7 exactly at handled + timeout. What is replicated at that
-                      time counts as in time. A timeout of 0 or less ends before any follower fetches
+         kill    its connections close without responses; it stays in the ISR, and leads, until its session ends
+         pause   it reads and answers nothing, and its timers stop; its session continues
 
-         ISR          checked every half of the maximum lag
-         markers      like records with acks=-1, with a timeout of the broker's own
-         the rest     oracle_partition.py, rules/transactions.py
-Units    milliseconds since the start; offsets count records. Error codes are Kafka's numbers.
-Source   the rules of core/.../server/ReplicaManager.scala, DelayedProduce.scala, DelayedFetch.scala and
-         core/.../network/SocketServer.scala @ 4.0, as described.
+         resume  it takes what is in its sockets (sockets.py), and its replication continues. First late timeouts
+                 expire, then parked requests complete that are satisfied or have lost their leader. It gets missed
+                 metadata at once (fakebroker.metadata.delay.ms=0)
+
+         start   at once, or when the session of its last life has ended
+
+         A replica fetches while its broker and its leader's broker work. A broker that is not alive leads nothing and
+         joins no ISR.
+
+         The ISR is checked every half of the maximum lag. The other rules are in rules/requests.py and
+         oracle_partition.py.
+Units    milliseconds since the start.
+Source   BrokerHeartbeatManager, ReplicationControlManager of Kafka 4.4, as described.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fakebroker.testing.messages import (
-    ClientFetch,
-    ClientOutcome,
-    ClientProduce,
-    Garbage,
-    Key,
-    MarkersRequest,
-    Request,
-    RuleErrorCode,
-    Violation,
-)
+from fakebroker.testing.messages import Key
 from fakebroker.testing.oracle_partition import INSTANT, OraclePartition
 from fakebroker.testing.rules.elections import NOBODY
-from fakebroker.testing.rules.lives import PAUSED, RUNNING, STOPPING, BrokerLives, OracleConnection, OracleParkedRequest
-from fakebroker.testing.rules.transactions import committed
-
-REFUSED_FIRST = {"empty": 87, "two batches": 87, "truncated": 87}  # before the replica manager gets it
-
+from fakebroker.testing.rules.requests import (
+    KILLED,
+    PAUSED,
+    RUNNING,
+    STARTING,
+    STOPPED,
+    STOPPING,
+    OracleBrokers,
+    OracleRequests,
+)
+from fakebroker.testing.rules.sockets import InFlightFetch, sent_by, take, without, written
 
 SESSION: Key = ("", 0)  # instead of a partition: the session of a broker ends
 
 
-class Oracle(BrokerLives):
-    """One world. `outcomes` are what clients must have seen since the last comparison."""
+class Oracle(OracleBrokers):
+    """One world. `alive` are the brokers that are alive for the controller, `working` those that really work.
+    `sessions` has the ends of the sessions of silent brokers."""
 
     def __init__(self, brokers: Sequence[int], lag_max_ms: int, session_ms: int = 9_000) -> None:
-        super().__init__(brokers, session_ms)
-        self.brokers, self.lag_max_ms = list(brokers), lag_max_ms
+        self.now = 0
+        self.brokers, self.lag_max_ms, self.session_ms = list(brokers), lag_max_ms, session_ms
         self.next_tick = max(lag_max_ms // 2, 1)
         self.default_lag: int | None = INSTANT
-        self.outcomes: list[ClientOutcome] = []
+        self.alive, self.working = set(brokers), set(brokers)
+        self.states = dict.fromkeys(brokers, RUNNING)
+        self.sessions: dict[int, int] = {}
+        self.killed: set[int] = set()  # and not started since
+        self.leaving: dict[int, set[int]] = {}  # stopping brokers, and the brokers that each waits for
+        self.going: set[int] = set()  # stopping brokers, until they are fenced: they may have been killed
+        self.partitions: dict[Key, OraclePartition] = {}
+        self.all_partitions: list[OraclePartition] = []
+        self.sockets: dict[int, list[InFlightFetch]] = {}  # of paused brokers
+        self.requests = OracleRequests(self)
 
     # Actions of users.
 
@@ -70,15 +83,12 @@ class Oracle(BrokerLives):
         self.all_partitions = list(self.partitions.values())
 
     def delete_topic(self, topic: str) -> None:
-        for waiting in self.waiting:
-            if self.states[waiting.broker] == PAUSED:
-                request = waiting.request
-                keys = [request.key] if isinstance(request, ClientFetch) else list(waiting.pending)
-                waiting.gone.update(key for key in keys if key[0] == topic)
-        self.forget(topic)
+        self.requests.forget(topic)
+        for follower, fetches in self.sockets.items():
+            self.sockets[follower] = [without(sent, topic) for sent in fetches]
         self.partitions = {key: partition for key, partition in self.partitions.items() if key[0] != topic}
         self.all_partitions = list(self.partitions.values())
-        self.look()
+        self.requests.look()
 
     def selected(self, topic: str | None, index: int | None, broker: int | None) -> list[tuple[OraclePartition, int]]:
         return [
@@ -99,182 +109,143 @@ class Oracle(BrokerLives):
             is_following = who in (b for b, _ in partition.followers())
             if is_following and replica.end < partition.replicas[partition.leader].end:
                 partition.take(who, self.now)
-        self.look()
+        self.requests.look()
 
     def move_leader(self, key: Key, broker: int) -> None:
         partition = self.partitions[key]
         if partition.leader != broker:
             partition.lead(broker, partition.isr, self.now)
-        self.look()
+        self.requests.look()
 
-    # Actions of clients.
+    # The lives of brokers.
 
-    def connect(self, connection: int, broker: int) -> None:
-        self.connections[connection] = OracleConnection(broker)
-        if self.states[broker] not in (RUNNING, PAUSED, STOPPING):
-            self.close(connection)
+    def begin_to_stop(self, broker: int) -> None:
+        """Move all leaderships away from the broker: its parked requests complete."""
+        leads = any(partition.leader == broker for partition in self.all_partitions)
+        self.states[broker] = STOPPING
+        self.going.add(broker)
+        self.leaving[broker] = self.alive - self.working if leads else set()
+        self._works_no_more(broker)
+        self._fence(broker)
+        self.requests.look()
 
-    def disconnect(self, connection: int) -> None:
-        self.connections[connection].is_open = False
-        self.connections[connection].queue.clear()
+    def stop(self, broker: int) -> None:
+        """Finish the stop, unless the broker has to wait."""
+        if not self.leaving[broker]:
+            del self.leaving[broker]
+            self.going.discard(broker)
+            self.states[broker] = STOPPED
+            self.requests.drop(broker)
 
-    def send(self, connection: int, *requests: Request) -> None:
-        if self.connections[connection].is_open:
-            self.connections[connection].queue.extend(requests)
-            self.look_at(connection)
+    def kill(self, broker: int) -> None:
+        self.sockets.pop(broker, None)
+        if self.states[broker] != STARTING:
+            if self.leaving.pop(broker, None):
+                self.sessions[broker] = self.now + self.session_ms
+            self._silent(broker)
+            self.requests.drop(broker)
+        self.states[broker] = KILLED
+        self.killed.add(broker)
+        self.requests.look()
 
-    def look_at(self, number: int) -> None:
-        """Close the connection if its next bytes are not a frame, as they need no handling."""
-        connection = self.connections[number]
-        if connection.in_hand is None and connection.queue and self.states[connection.broker] != PAUSED:
-            first = connection.queue[0]
-            if isinstance(first, Garbage) and not first.is_frame:
-                self.close(number)
+    def pause(self, broker: int) -> None:
+        self.states[broker] = PAUSED
+        self.sockets[broker] = sent_by(broker, self.partitions, self.now)
+        self._silent(broker)
+        self.requests.look()
 
-    # Actions of the broker.
+    def resume(self, broker: int) -> None:
+        for sent in self.sockets.pop(broker):
+            take(broker, sent, self.partitions, self.now)
+        self.working.add(broker)
+        for partition in self.all_partitions:
+            if partition.leader == broker and not partition.is_begun:
+                partition.begin(self.now)
+        self._reach(broker)
+        self.requests.look()
+        self.requests.expire([broker])
+        self.states[broker] = RUNNING
+        self.requests.look()
+        self.sessions.pop(broker, None)
+        self._is_known(broker)
+        if broker not in self.alive:
+            self._unfence(broker)
+        self.requests.serve(broker)
 
-    def handle(self, number: int) -> Request:
-        """Handle the next request of a connection."""
-        connection = self.connections[number]
-        if not connection.is_open or connection.in_hand is not None or not connection.queue:
-            raise Violation(f"a request of connection {number} is handled out of turn at {self.now} ms")
-        request = connection.queue.popleft()
-        connection.in_hand = request.number
-        match request:
-            case Garbage():
-                self.close(number)
-            case ClientFetch():
-                self._fetch(number, connection.broker, request)
-            case ClientProduce() | MarkersRequest():
-                self._produce(number, connection.broker, request)
-        return request
+    def start(self, broker: int) -> None:
+        self.states[broker] = STARTING
+        if broker not in self.sessions:
+            self._come_up(broker)
 
-    def _produce(self, number: int, broker: int, request: ClientProduce | MarkersRequest) -> None:
-        waiting = OracleParkedRequest(request, number, broker, self.now + max(request.timeout_ms, 0))
-        appended: list[OraclePartition] = []
-        for key, batch in request.parts:
-            partition = self.partitions.get(key)
-            if partition is None:
-                waiting.decided[key] = RuleErrorCode.UNKNOWN_TOPIC, -1
-            elif batch.fault in REFUSED_FIRST:
-                waiting.decided[key] = REFUSED_FIRST[batch.fault], -1
-            elif request.acks not in (-1, 0, 1):
-                waiting.decided[key] = RuleErrorCode.INVALID_ACKS, -1
-            elif partition.leader != broker:
-                waiting.decided[key] = RuleErrorCode.NOT_LEADER, -1
-            else:
-                error, base = partition.append(batch, request.acks, self.now)
-                waiting.decided[key] = error, base
-                if error == RuleErrorCode.NONE:
-                    appended.append(partition)
-                    if request.acks == -1:
-                        waiting.pending[key] = base + batch.size
-        self._park(waiting, request.timeout_ms)
-        self.look()
-        if appended:
-            self.writes(broker)
-        for partition in appended:
+    def session_over(self, broker: int) -> None:
+        del self.sessions[broker]
+        self.going.discard(broker)
+        self._fence(broker)
+        self.requests.look()
+        self._is_known(broker)
+        if self.states[broker] == STARTING:
+            self._come_up(broker)
+
+    def writes(self, broker: int) -> None:
+        """Record that the broker has handled a request that wrote records."""
+        for follower, fetches in self.sockets.items():
+            self.sockets[follower] = [written(sent, broker, self.partitions, self.now) for sent in fetches]
+
+    def _is_known(self, other: int) -> None:
+        """Record that `other` knows the new leaders, or is fenced."""
+        for broker in list(self.leaving):
+            self.leaving[broker].discard(other)
+            self.stop(broker)
+
+    def _works_no_more(self, broker: int) -> None:
+        for partition in self.all_partitions:
+            if broker in partition.replicas:
+                partition.lose_touch(broker, self.now)
+        self.working.discard(broker)
+
+    def _silent(self, broker: int) -> None:
+        if broker in self.working:
+            self._works_no_more(broker)
+            if broker in self.alive:
+                self.sessions[broker] = self.now + self.session_ms
+
+    def _fence(self, broker: int) -> None:
+        self.alive.discard(broker)
+        for partition in self.all_partitions:
+            if broker in partition.isr:
+                partition.elect(partition.isr - {broker}, self.now)
+
+    def _come_up(self, broker: int) -> None:
+        if broker in self.killed:
+            self.killed.discard(broker)
+            for partition in self.all_partitions:
+                if broker in partition.isr | partition.elr:
+                    partition.elect(partition.isr - {broker}, self.now, broker)
+        self.states[broker] = RUNNING
+        self.working.add(broker)
+        self._unfence(broker)
+
+    def _unfence(self, broker: int) -> None:
+        self.alive.add(broker)
+        for partition in self.all_partitions:
+            if partition.leader == NOBODY:
+                partition.elect(set(partition.isr), self.now)
+        self._reach(broker)
+        self.requests.look()
+
+    def _reach(self, broker: int) -> None:
+        """Restart the fetches of its replicas, and those from it."""
+        for partition in self.all_partitions:
+            if partition.leader == broker:
+                partition.move_watermark(self.now)
             for follower, _ in partition.followers():
-                partition.take(follower, self.now)
-            self.look()
-
-    def _fetch(self, number: int, broker: int, request: ClientFetch) -> None:
-        self._park(OracleParkedRequest(request, number, broker, self.now + request.max_wait_ms), request.max_wait_ms)
-        self.look()
-
-    def _park(self, waiting: OracleParkedRequest, timeout_ms: int) -> None:
-        if timeout_ms > 0:
-            self.waiting.append(waiting)
-            return
-        self._decide(waiting)
-        if not waiting.is_done:
-            self.expire(waiting)
-
-    def look(self) -> None:
-        """Check all waiting requests again."""
-        for waiting in self.waiting:
-            if self.states[waiting.broker] != PAUSED:
-                self._decide(waiting)
-        self.waiting = [waiting for waiting in self.waiting if not waiting.is_done]
-
-    def _decide(self, waiting: OracleParkedRequest) -> None:
-        if isinstance(waiting.request, ClientFetch):
-            result, is_final = self._read(waiting.request, waiting.broker, waiting.gone)
-            if is_final:
-                self._answer(waiting, result)
-            return
-        for key, required in list(waiting.pending.items()):
-            partition = None if key in waiting.gone else self.partitions.get(key)
-            base = waiting.decided[key][1]
-            if partition is None or partition.leader != waiting.broker:
-                error = RuleErrorCode.UNKNOWN_TOPIC if partition is None else RuleErrorCode.NOT_LEADER
-                waiting.decided[key] = error, base
-            elif partition.watermark < required:
-                continue
-            elif len(partition.isr) < partition.min_isr:
-                waiting.decided[key] = RuleErrorCode.NOT_ENOUGH_AFTER, base
-            del waiting.pending[key]
-        if not waiting.pending:
-            self._answer_produce(waiting)
-
-    def _read(self, request: ClientFetch, broker: int, gone: set[Key]) -> tuple[tuple[object, ...], bool]:
-        """Return the result for a consumer, and whether it is final."""
-        partition = None if request.key in gone else self.partitions.get(request.key)
-        nothing: tuple[object, ...] = (-1, -1, ()) if request.is_committed else (-1, ())
-        if partition is None or partition.leader != broker:
-            return (RuleErrorCode.UNKNOWN_TOPIC if partition is None else RuleErrorCode.NOT_LEADER, *nothing), True
-        if not 0 <= request.offset <= partition.replicas[partition.leader].end:
-            return (RuleErrorCode.OUT_OF_RANGE, *nothing), True
-        watermark = partition.watermark
-        if request.is_committed:
-            stable = partition.last_stable_offset
-            is_any = any(logged.end > request.offset and logged.end <= stable for logged in partition.log)
-            kept = committed(partition.log, request.offset, stable)
-            return (RuleErrorCode.NONE, watermark, stable, kept), is_any or request.offset > stable
-        idents = tuple(
-            logged.batch.ident for logged in partition.log if logged.end > request.offset and logged.end <= watermark
-        )
-        return (RuleErrorCode.NONE, watermark, idents), bool(idents) or request.offset > watermark
-
-    def expire(self, waiting: OracleParkedRequest) -> None:
-        if isinstance(waiting.request, ClientFetch):
-            self._answer(waiting, self._read(waiting.request, waiting.broker, waiting.gone)[0])
-            return
-        for key in waiting.pending:
-            waiting.decided[key] = RuleErrorCode.TIMED_OUT, waiting.decided[key][1]
-        self._answer_produce(waiting)
-
-    def _answer_produce(self, waiting: OracleParkedRequest) -> None:
-        assert not isinstance(waiting.request, ClientFetch)
-        waiting.is_done = True
-        if isinstance(waiting.request, MarkersRequest):
-            self._answer(waiting, tuple([(key, error, -1) for key, (error, _) in sorted(waiting.decided.items())]))
-        elif waiting.request.acks != 0:
-            self._answer(waiting, tuple([(key, error, base) for key, (error, base) in sorted(waiting.decided.items())]))
-        elif any(error for error, _ in waiting.decided.values()):
-            self.close(waiting.connection)
-        else:
-            self.connections[waiting.connection].in_hand = None
-            self.look_at(waiting.connection)
-
-    def _answer(self, waiting: OracleParkedRequest, result: tuple[object, ...]) -> None:
-        waiting.is_done = True
-        connection = self.connections[waiting.connection]
-        connection.in_hand = None
-        if connection.is_open:
-            self.outcomes.append(ClientOutcome(waiting.connection, self.now, waiting.request.number, result))
-            self.look_at(waiting.connection)
-
-    def close(self, number: int) -> None:
-        self.disconnect(number)
-        self.outcomes.append(ClientOutcome(number, self.now, -1, None))
+                if broker in (follower, partition.leader):
+                    partition.start_over(follower, self.now)
 
     # Time.
 
     def next_due(self) -> int:
-        times = [self.next_tick]
-        times += [w.deadline for w in self.waiting if self.states[w.broker] != PAUSED]
-        times += self.sessions.values()
+        times = [self.next_tick, *self.requests.deadlines(), *self.sessions.values()]
         times += [r.under_way[0][0] for p in self.partitions.values() for r in p.replicas.values() if r.under_way]
         return min(times)
 
@@ -296,10 +267,7 @@ class Oracle(BrokerLives):
                 while under_way and under_way[0][0] <= at:
                     end = under_way.popleft()[1]
                 partition.fetch(broker, end, at)
-            self.look()
+            self.requests.look()
         if self.next_tick <= at:
             self.next_tick += max(self.lag_max_ms // 2, 1)
-        for waiting in [waiting for waiting in self.waiting if waiting.deadline <= at]:
-            if self.states[waiting.broker] != PAUSED:
-                self.expire(waiting)
-        self.waiting = [waiting for waiting in self.waiting if not waiting.is_done]
+        self.requests.expire([broker for broker, state in self.states.items() if state != PAUSED])

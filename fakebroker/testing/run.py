@@ -16,7 +16,7 @@ from fakebroker.testing.messages import Key, Violation
 from fakebroker.testing.oracle_partition import FROZEN, INSTANT
 from fakebroker.testing.plan import BEHAVIOURS, FAULTS, MAX_CLIENTS, MAX_TRANSACTIONAL, Action
 from fakebroker.testing.rules.elections import NOBODY
-from fakebroker.testing.rules.lives import KILLED, PAUSED, RUNNING, STARTING, STOPPED, STOPPING
+from fakebroker.testing.rules.requests import KILLED, PAUSED, RUNNING, STARTING, STOPPED, STOPPING
 from fakebroker.testing.side_by_side import SideBySide
 from timingwheel.mypyc import mypyc_attr
 

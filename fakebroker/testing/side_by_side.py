@@ -80,7 +80,7 @@ class SideBySide:
     def connect(self, client: ModelClient, broker: int) -> SimulatedClient:
         link = self.simulation.connect(broker)
         for world in self.worlds.open:
-            world.connect(link.number, broker)
+            world.requests.connect(link.number, broker)
         self._links[link.number] = link, client
         return link
 
@@ -89,17 +89,17 @@ class SideBySide:
         for request, _ in requests:
             self._asked[request.number] = request
         for world in self.worlds.open:
-            world.send(link.number, *(request for request, _ in requests))
+            world.requests.send(link.number, *(request for request, _ in requests))
         link.send(*(frame for _, frame in requests))
 
     def waits_at_broker(self, client: ModelClient) -> bool:
         """Return True if a request of the client is not handled yet."""
-        connections = self.worlds.open[0].connections
+        connections = self.worlds.open[0].requests.connections
         return any(connections[link.number].queue for link in client.links.values())
 
     def disconnect(self, link: SimulatedClient) -> None:
         for world in self.worlds.open:
-            world.disconnect(link.number)
+            world.requests.disconnect(link.number)
         link.disconnect()
         link.closed = link.closed or "the client has gone"
 
@@ -154,15 +154,15 @@ class SideBySide:
 
     def _compare_outcomes(self) -> list[ClientOutcome]:
         seen = self._seen()
-        if not seen and not any(world.outcomes for world in self.worlds.open):
+        if not seen and not any(world.requests.outcomes for world in self.worlds.open):
             return seen
         actual = sorted(seen, key=by_connection)
-        expected = [sorted(world.outcomes, key=by_connection) for world in self.worlds.open]
+        expected = [sorted(world.requests.outcomes, key=by_connection) for world in self.worlds.open]
         self.worlds.keep([outcomes == actual for outcomes in expected])
         if not self.worlds.open:
             raise Violation(f"{self._where()}{outcome_difference(expected[0], actual)}")
         for world in self.worlds.open:
-            world.outcomes.clear()
+            world.requests.outcomes.clear()
         return seen
 
     def _seen(self) -> list[ClientOutcome]:

@@ -150,7 +150,7 @@ class Simulation:
         """Create a topic; the settings have underscores for dots."""
         texts = {key.replace("_", "."): str(value) for key, value in configs.items()}
         self.record(f"topic {name} {partitions} {replicas} {texts}", 0)
-        self.cluster.create_topic(NewTopic(name, partitions, replicas, {}, texts), self.now)
+        self.cluster.admin.create_topic(NewTopic(name, partitions, replicas, {}, texts), self.now)
         self.settle()
 
     def followers(
@@ -158,7 +158,7 @@ class Simulation:
     ) -> None:
         self.record(f"followers {behaviour} {topic} {partition} {broker}", 0)
         chosen = None if behaviour is None else Behaviour.parse(behaviour)
-        self.cluster.set_followers(chosen, self.now, topic, partition, broker)
+        self.cluster.admin.set_followers(chosen, self.now, topic, partition, broker)
         self.settle()
 
     def script(self, steps: list[tuple[Any, str]], **selection: object) -> None:
@@ -166,42 +166,42 @@ class Simulation:
         that is not a number."""
         self.record(f"script {steps} {selection}", 0)
         parsed = [(at_ms, Behaviour.parse(text)) for at_ms, text in steps]
-        self.cluster.script_followers(parsed, Selection(**selection), self.now)  # type: ignore[arg-type]
+        self.cluster.admin.script_followers(parsed, Selection(**selection), self.now)  # type: ignore[arg-type]
         self.settle()
 
     def stop(self, broker_id: int) -> None:
         self.record(f"stop {broker_id}", 0)
-        self.cluster.stop_broker(broker_id, self.now)
+        self.cluster.lives.stop_broker(broker_id, self.now)
         self.settle()
 
     def kill(self, broker_id: int, loss: CrashLoss = CrashLoss.NOTHING) -> None:
         self.record(f"kill {broker_id}" + f", {loss.name.lower()} is lost" * bool(loss), 0)
-        self.cluster.kill_broker(broker_id, self.now, loss)
+        self.cluster.lives.kill_broker(broker_id, self.now, loss)
         self.settle()
 
     def pause(self, broker_id: int) -> None:
         self.record(f"pause {broker_id}", 0)
-        self.cluster.pause_broker(broker_id, self.now)
+        self.cluster.lives.pause_broker(broker_id, self.now)
         self.settle()
 
     def resume(self, broker_id: int) -> None:
         self.record(f"resume {broker_id}", 0)
-        self.cluster.resume_broker(broker_id, self.now)
+        self.cluster.lives.resume_broker(broker_id, self.now)
         self.settle()
 
     def start(self, broker_id: int) -> None:
         self.record(f"start {broker_id}", 0)
-        self.cluster.start_broker(broker_id, self.now)
+        self.cluster.lives.start_broker(broker_id, self.now)
         self.settle()
 
     def move_leader(self, broker_id: int, topic: str = "t", partition: int = 0) -> None:
         self.record(f"move {topic}-{partition} to {broker_id}", 0)
-        self.cluster.move_leader(topic, partition, broker_id, self.now)
+        self.cluster.admin.move_leader(topic, partition, broker_id, self.now)
         self.settle()
 
     def delete_topic(self, name: str = "t") -> None:
         self.record(f"delete {name}", 0)
-        self.cluster.delete_topic(name, self.now)
+        self.cluster.admin.delete_topic(name, self.now)
         self.settle()
 
     def partition(self, topic: str = "t", partition: int = 0) -> Partition:

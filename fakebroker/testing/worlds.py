@@ -14,14 +14,14 @@ from fakebroker.testing.messages import ClientFetch, Key, Request, Violation
 from fakebroker.testing.oracle import SESSION, Oracle
 from fakebroker.testing.oracle_partition import OraclePartition, OracleReplica
 from fakebroker.testing.rules.elections import NOBODY
-from fakebroker.testing.rules.lives import OracleConnection, OracleParkedRequest
+from fakebroker.testing.rules.requests import OracleConnection, OracleParkedRequest
 
 
 def orders_at(oracle: Oracle, at: int) -> list[list[tuple[tuple[Key, int], ...]]]:
     """Return by partition the possible orders of its events at this time. An event is `(key, follower)`, or `(key,
     NOBODY)` for the ISR check. If all orders are equivalent, return one."""
     orders = []
-    read = {waiting.request.key for waiting in oracle.waiting if isinstance(waiting.request, ClientFetch)}
+    read = {waiting.request.key for waiting in oracle.requests.waiting if isinstance(waiting.request, ClientFetch)}
     for key, partition in oracle.partitions.items():
         arriving = [b for b, r in partition.replicas.items() if r.under_way and r.under_way[0][0] <= at]
         events = [(key, broker) for broker in arriving]
@@ -57,12 +57,12 @@ class Worlds:
     def handle(self, connection: int) -> Request:
         """Handle the next request of a connection. Drop the worlds in which this is not allowed."""
         if len(self.open) == 1:
-            return self.open[0].handle(connection)
+            return self.open[0].requests.handle(connection)
         request: Request | None = None
         going_on, problem = [], None
         for world in self.open:
             try:
-                request = world.handle(connection)
+                request = world.requests.handle(connection)
                 going_on.append(world)
             except Violation as violation:
                 problem = violation
@@ -122,9 +122,10 @@ def copied(world: Oracle) -> Oracle:
     other.now, other.next_tick, other.default_lag = world.now, world.next_tick, world.default_lag
     other.partitions = {key: _copied_partition(partition, other) for key, partition in world.partitions.items()}
     other.all_partitions = list(other.partitions.values())
-    other.connections = {number: _copied_connection(connection) for number, connection in world.connections.items()}
-    other.waiting = [_copied_waiting(waiting) for waiting in world.waiting]
-    other.outcomes = list(world.outcomes)
+    requests = world.requests
+    other.requests.connections = {number: _copied_connection(one) for number, one in requests.connections.items()}
+    other.requests.waiting = [_copied_waiting(waiting) for waiting in requests.waiting]
+    other.requests.outcomes = list(requests.outcomes)
     return other
 
 

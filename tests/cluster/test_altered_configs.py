@@ -19,13 +19,13 @@ HALF_MINUTE_MS, FIVE_MINUTES_MS = 30_000, 300_000
 
 
 def alter(simulation: Simulation, changes: dict[str, str | None], topic: str = "t") -> None:
-    simulation.cluster.alter_topic_configs(topic, changes, simulation.now)
+    simulation.cluster.admin.alter_topic_configs(topic, changes, simulation.now)
     simulation.settle()
 
 
 def alter_brokers(simulation: Simulation, **changes: str | None) -> None:
     names = {name.replace("_", "."): text for name, text in changes.items()}
-    simulation.cluster.alter_broker_configs(names, simulation.now)
+    simulation.cluster.admin.alter_broker_configs(names, simulation.now)
     simulation.settle()
 
 
@@ -223,7 +223,7 @@ def test_topics_have_what_the_brokers_have_unless_they_set_it() -> None:
     alter_brokers(simulation, message_max_bytes=None)  # as at the start, not as Kafka has it
     assert told(simulation, "max.message.bytes") == ("2000", 4)
     assert send(simulation, LARGE, acks=1) == NONE
-    assert simulation.cluster.config.min_insync_replicas == 3
+    assert simulation.cluster.members.config.min_insync_replicas == 3
 
 
 def test_retention_of_the_brokers_in_any_unit() -> None:
@@ -302,7 +302,7 @@ def test_producers_that_are_forgotten_sooner() -> None:
 def test_what_a_request_counts() -> None:
     simulation = Simulation()
     simulation.topic()
-    simulation.cluster.client_quotas.alter(QuotaEntity(None, "test"), {"request_percentage": 5})
+    simulation.cluster.members.client_quotas.alter(QuotaEntity(None, "test"), {"request_percentage": 5})
     alter_brokers(simulation, fakebroker_request_handler_time_us="525000")
     client = simulation.connect()
     client.send(produce("t", acks=1))
@@ -355,12 +355,12 @@ def test_what_a_request_counts() -> None:
 def test_what_kafka_does_not_alter(changes: dict[str, str | None], sentence: str) -> None:
     simulation = Simulation()
     simulation.topic()
-    before = simulation.cluster.config
+    before = simulation.cluster.members.config
     with pytest.raises(KafkaError) as raised:
-        simulation.cluster.alter_broker_configs(changes, simulation.now)
+        simulation.cluster.admin.alter_broker_configs(changes, simulation.now)
     assert raised.value.code == ErrorCode.invalid_request
     assert raised.value.message.startswith(sentence)
-    assert simulation.cluster.config is before
+    assert simulation.cluster.members.config is before
     assert send(simulation, LARGE) == NONE
 
 
@@ -370,7 +370,7 @@ def test_what_conflicts_with_a_topics_own_settings_is_refused_there_only() -> No
     simulation.topic(min_compaction_lag_ms=5)
     simulation.topic("other")
     alter_brokers(simulation, log_cleaner_max_compaction_lag_ms="4", message_max_bytes="500")
-    assert simulation.cluster.config.message_max_bytes == 500
+    assert simulation.cluster.members.config.message_max_bytes == 500
     assert send(simulation, LARGE, "other") == TOO_LARGE
 
 
@@ -378,10 +378,10 @@ def test_a_setting_without_effect_is_kept_and_told() -> None:
     simulation = Simulation(config={"num.io.threads": "3", "log.flush.interval.ms": "5", "num.partitions": "2"})
     simulation.settle()
     assert simulation.warnings == ["kept and shown only, without effect here: log.flush.interval.ms, num.io.threads"]
-    assert simulation.cluster.config.log_flush_interval_ms == 5
+    assert simulation.cluster.members.config.log_flush_interval_ms == 5
     alter_brokers(simulation, num_io_threads="4")
-    assert simulation.cluster.config.num_io_threads == 4
-    assert simulation.cluster.config.static["num_io_threads"] == 3
+    assert simulation.cluster.members.config.num_io_threads == 4
+    assert simulation.cluster.members.config.static["num_io_threads"] == 3
 
 
 def test_a_consumer_reads_on_whatever_is_altered() -> None:
@@ -397,20 +397,20 @@ def test_a_consumer_reads_on_whatever_is_altered() -> None:
 def test_a_brokers_own_setting_counts_where_it_leads() -> None:
     simulation = Simulation(brokers=3)
     simulation.topic(partitions=2)
-    simulation.cluster.broker_configs.alter({"message.max.bytes": "500"}, broker_id=2)
+    simulation.cluster.members.broker_configs.alter({"message.max.bytes": "500"}, broker_id=2)
     assert send(simulation, LARGE) == NONE
     simulation.move_leader(2)
     client = simulation.connect(2)
     client.send(produce("t", records=LARGE))
     assert [error for _, error, _ in answers(client)] == [TOO_LARGE]
     simulation.topic("made-later")
-    simulation.cluster.broker_configs.alter({"message.max.bytes": None}, broker_id=2)
+    simulation.cluster.members.broker_configs.alter({"message.max.bytes": None}, broker_id=2)
     client.send(produce("t", records=LARGE))
     assert [error for _, error, _ in answers(client)][1:] == [NONE]
 
 
 def test_a_brokers_own_setting_counts_for_topics_made_later() -> None:
     simulation = Simulation(brokers=1)
-    simulation.cluster.broker_configs.alter({"message.max.bytes": "500"}, broker_id=1)
+    simulation.cluster.members.broker_configs.alter({"message.max.bytes": "500"}, broker_id=1)
     simulation.topic(replicas=1)
     assert send(simulation, LARGE) == TOO_LARGE

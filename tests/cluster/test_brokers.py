@@ -358,7 +358,7 @@ def test_a_topic_whose_replicas_are_all_stopped_cannot_be_made() -> None:
     simulation = Simulation()
     simulation.stop(1)
     with pytest.raises(KafkaError, match="assignment for partition 1 are fenced") as refused:
-        simulation.cluster.create_topic(NewTopic("t", -1, -1, [(0, [2]), (1, [1])]), simulation.now)
+        simulation.cluster.admin.create_topic(NewTopic("t", -1, -1, [(0, [2]), (1, [1])]), simulation.now)
     assert refused.value.code is ErrorCode.invalid_replica_assignment
     simulation.stop(2)
     simulation.stop(3)

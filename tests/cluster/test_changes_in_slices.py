@@ -42,7 +42,7 @@ def at(ms: int) -> Now:
 
 def cluster_of(partitions: int, journal: Journal | None = None) -> Cluster:
     cluster = Cluster(at(0), 3, journal=journal)
-    cluster.create_topic(NewTopic("t", partitions, 3), at(0))
+    cluster.admin.create_topic(NewTopic("t", partitions, 3), at(0))
     cluster.take_effects()
     return cluster
 
@@ -56,33 +56,33 @@ def work_off(cluster: Cluster, now: Now) -> None:
     cluster.advance_to(now)
     while cluster.has_work:
         cluster.advance_to(now)
-    assert not cluster.events.is_busy
+    assert not cluster.members.events.is_busy
     assert not [effect for effect in cluster.take_effects() if isinstance(effect, InternalError)]
     cluster.check_invariants()
 
 
 def stopped(cluster: Cluster) -> None:
-    cluster.stop_broker(1, at(0))
+    cluster.lives.stop_broker(1, at(0))
 
 
 def killed(cluster: Cluster) -> None:
-    cluster.kill_broker(1, at(0))
+    cluster.lives.kill_broker(1, at(0))
 
 
 def paused(cluster: Cluster) -> None:
-    cluster.pause_broker(1, at(0))
+    cluster.lives.pause_broker(1, at(0))
 
 
 def replaced(cluster: Cluster) -> None:
     """Pause the broker until its session has ended."""
-    cluster.pause_broker(1, at(0))
+    cluster.lives.pause_broker(1, at(0))
     work_off(cluster, at(SESSION_MS + 1))
 
 
 def returned(cluster: Cluster) -> None:
     """Stop and start the broker: it leads nothing afterwards."""
-    cluster.stop_broker(1, at(0))
-    cluster.start_broker(1, at(0))
+    cluster.lives.stop_broker(1, at(0))
+    cluster.lives.start_broker(1, at(0))
 
 
 def nothing(cluster: Cluster) -> None:
@@ -90,13 +90,13 @@ def nothing(cluster: Cluster) -> None:
 
 
 CHANGES: dict[str, tuple[Callable[[Cluster], None], Change]] = {
-    "stop": (nothing, lambda cluster: cluster.stop_broker_in_slices(1, cluster.now)),
-    "kill": (nothing, lambda cluster: cluster.kill_broker_in_slices(1, cluster.now)),
-    "pause": (nothing, lambda cluster: cluster.pause_broker_in_slices(1, cluster.now)),
-    "start": (stopped, lambda cluster: cluster.start_broker_in_slices(1, cluster.now)),
-    "kill a paused one": (paused, lambda cluster: cluster.kill_broker_in_slices(1, cluster.now)),
-    "resume": (paused, lambda cluster: cluster.resume_broker_in_slices(1, cluster.now)),
-    "resume a replaced one": (replaced, lambda cluster: cluster.resume_broker_in_slices(1, cluster.now)),
+    "stop": (nothing, lambda cluster: cluster.lives.stop_broker_in_slices(1, cluster.now)),
+    "kill": (nothing, lambda cluster: cluster.lives.kill_broker_in_slices(1, cluster.now)),
+    "pause": (nothing, lambda cluster: cluster.lives.pause_broker_in_slices(1, cluster.now)),
+    "start": (stopped, lambda cluster: cluster.lives.start_broker_in_slices(1, cluster.now)),
+    "kill a paused one": (paused, lambda cluster: cluster.lives.kill_broker_in_slices(1, cluster.now)),
+    "resume": (paused, lambda cluster: cluster.lives.resume_broker_in_slices(1, cluster.now)),
+    "resume a replaced one": (replaced, lambda cluster: cluster.lives.resume_broker_in_slices(1, cluster.now)),
     "learn": (replaced, lambda cluster: cluster.controller.leadership.views.hears(1, cluster.read_now)),
     "session": (killed, lambda cluster: cluster.controller.cluster_control._fence_silent(1)),
     "balance": (returned, lambda cluster: cluster.controller.leadership.balance_leaders(cluster.read_now)),
@@ -133,20 +133,20 @@ def test_slices_make_of_a_cluster_what_one_step_makes() -> None:
         journal = Journal()
         cluster = cluster_of(300, journal)
         changes: list[Callable[[int, Now], Slices[None]]] = [
-            cluster.stop_broker_in_slices,
-            cluster.start_broker_in_slices,
-            cluster.pause_broker_in_slices,
-            cluster.resume_broker_in_slices,
-            cluster.kill_broker_in_slices,
-            cluster.start_broker_in_slices,
+            cluster.lives.stop_broker_in_slices,
+            cluster.lives.start_broker_in_slices,
+            cluster.lives.pause_broker_in_slices,
+            cluster.lives.resume_broker_in_slices,
+            cluster.lives.kill_broker_in_slices,
+            cluster.lives.start_broker_in_slices,
         ]
         for number, change in enumerate(changes, 1):
             now = at(10 * number)
             if at_once:
-                cluster.events.handle_at_once(change(1, now))
+                cluster.members.events.handle_at_once(change(1, now))
             else:
-                cluster.events.handle("a change", change(1, now))
-                assert cluster.events.is_busy or number == len(changes)  # the last waits for the session to end
+                cluster.members.events.handle("a change", change(1, now))
+                assert cluster.members.events.is_busy or number == len(changes)  # the last waits for the session to end
             work_off(cluster, now)
         work_off(cluster, at(400_000))
         return [event for event in journal if not isinstance(event, TimerFired)]
@@ -179,17 +179,17 @@ def led_by(cluster: Cluster, broker_id: int) -> list[int]:
 def test_a_stopping_broker_gives_up_its_partitions_one_after_the_other() -> None:
     cluster = cluster_of(300)
     led, connection = led_by(cluster, 1), connect(cluster)
-    change = cluster.stop_broker_in_slices(1, at(1))
+    change = cluster.lives.stop_broker_in_slices(1, at(1))
     next(change)
     left = led_by(cluster, 1)
     assert 0 < len(left) < len(led)
-    assert cluster.state_of(1) == STOPPING
+    assert cluster.lives.state_of(1) == STOPPING
     assert cluster.metadata.alive_ids == [1, 2, 3]
     assert error_of(cluster, connection, left[0]) == ErrorCode.none
     assert error_of(cluster, connection, led[0]) == ErrorCode.not_leader_or_follower
 
     finish(change)
-    assert cluster.state_of(1) == STOPPED
+    assert cluster.lives.state_of(1) == STOPPED
     assert led_by(cluster, 1) == []
     assert [effect.connection for effect in cluster.take_effects() if isinstance(effect, Close)] == [connection]
     work_off(cluster, at(1))
@@ -199,30 +199,30 @@ def test_a_stopping_broker_gives_up_its_partitions_one_after_the_other() -> None
 def test_a_broker_that_is_killed_or_paused_serves_its_clients_up_to_the_last_slice(state: str) -> None:
     cluster = cluster_of(300)
     led, connection = led_by(cluster, 1), connect(cluster)
-    door = cluster.kill_broker_in_slices if state == KILLED else cluster.pause_broker_in_slices
+    door = cluster.lives.kill_broker_in_slices if state == KILLED else cluster.lives.pause_broker_in_slices
     change = door(1, at(1))
     next(change)
-    assert cluster.state_of(1) == RUNNING
+    assert cluster.lives.state_of(1) == RUNNING
     cluster.receive(connection, produce("t", partition=led[0], acks=1), cluster.now)
     assert [type(effect) for effect in cluster.take_effects()] == [Send]
 
     finish(change)
-    assert cluster.state_of(1) == state
-    assert not cluster.is_running(1)
+    assert cluster.lives.state_of(1) == state
+    assert not cluster.lives.is_running(1)
     work_off(cluster, at(1))
 
 
 def test_a_broker_with_an_ended_session_is_fenced_after_its_last_partition() -> None:
     """No partition has a leader that clients do not know."""
     cluster = cluster_of(300)
-    cluster.kill_broker(1, at(0))
+    cluster.lives.kill_broker(1, at(0))
     change = cluster.controller.cluster_control._fence_silent(1)
     next(change)
     assert led_by(cluster, 1)
     assert partitions_of(cluster)[0].isr == {2, 3}
     assert cluster.metadata.alive_ids == [1, 2, 3]
     with pytest.raises(KafkaError, match="that broker is stopped"):
-        cluster.move_leader("t", 0, 1, at(0))
+        cluster.admin.move_leader("t", 0, 1, at(0))
     finish(change)
     assert led_by(cluster, 1) == []
     assert cluster.metadata.alive_ids == [2, 3]
@@ -230,12 +230,12 @@ def test_a_broker_with_an_ended_session_is_fenced_after_its_last_partition() -> 
 
 def test_topics_come_and_go_between_two_slices() -> None:
     cluster = cluster_of(300)
-    cluster.create_topic(NewTopic("gone", 300, 3), at(0))
-    change = cluster.stop_broker_in_slices(1, at(1))
+    cluster.admin.create_topic(NewTopic("gone", 300, 3), at(0))
+    change = cluster.lives.stop_broker_in_slices(1, at(1))
     for _ in range(3):
         next(change)
-    cluster.delete_topic("gone", at(1))
-    cluster.create_topic(NewTopic("new", 2, 2), at(1))
+    cluster.admin.delete_topic("gone", at(1))
+    cluster.admin.create_topic(NewTopic("new", 2, 2), at(1))
     finish(change)
     assert all(partition.isr == {2, 3} and partition.leader_id in (2, 3) for partition in partitions_of(cluster))
     work_off(cluster, at(1))
@@ -247,13 +247,13 @@ def test_a_replaced_broker_learns_partition_by_partition_while_leaders_move_on(i
     led = led_by(cluster, 1)
     assert index in led
     replaced(cluster)
-    finish(cluster.resume_broker_in_slices(1, at(SESSION_MS + 2)))  # it learns after a delay
+    finish(cluster.lives.resume_broker_in_slices(1, at(SESSION_MS + 2)))  # it learns after a delay
     connection = connect(cluster)
     change = cluster.controller.leadership.views.hears(1, cluster.read_now)
     next(change)
     cluster.receive(connection, produce("t", partition=led[0], acks=1), cluster.now)
     partition = partitions_of(cluster)[index]
-    cluster.move_leader("t", index, next(iter(partition.isr - {partition.leader_id})), cluster.now)
+    cluster.admin.move_leader("t", index, next(iter(partition.isr - {partition.leader_id})), cluster.now)
     finish(change)
     assert all(
         known_partition.stale is None and not known_partition.unaware for known_partition in partitions_of(cluster)
@@ -267,21 +267,21 @@ def test_a_replaced_broker_learns_partition_by_partition_while_leaders_move_on(i
 def test_a_change_at_once_comes_after_those_in_progress() -> None:
     """Faults make immediate changes: they act at a point of a request."""
     cluster = cluster_of(300)
-    cluster.events.handle("a stop", cluster.stop_broker_in_slices(1, at(1)))
-    assert cluster.state_of(1) == STOPPING
-    cluster.kill_broker(2, at(1))
-    assert (cluster.state_of(1), cluster.state_of(2)) == (STOPPED, KILLED)
-    assert not cluster.events.is_busy
+    cluster.members.events.handle("a stop", cluster.lives.stop_broker_in_slices(1, at(1)))
+    assert cluster.lives.state_of(1) == STOPPING
+    cluster.lives.kill_broker(2, at(1))
+    assert (cluster.lives.state_of(1), cluster.lives.state_of(2)) == (STOPPED, KILLED)
+    assert not cluster.members.events.is_busy
     work_off(cluster, at(1))
 
 
 def test_a_session_that_ends_meanwhile_waits_for_the_change_in_progress() -> None:
     journal = Journal()
     cluster = cluster_of(300, journal)
-    cluster.stop_broker(3, at(0))
-    cluster.kill_broker(1, at(0))
+    cluster.lives.stop_broker(3, at(0))
+    cluster.lives.kill_broker(1, at(0))
     journal.clear()
-    cluster.events.handle("a start", cluster.start_broker_in_slices(3, at(SESSION_MS)))
+    cluster.members.events.handle("a start", cluster.lives.start_broker_in_slices(3, at(SESSION_MS)))
     work_off(cluster, at(SESSION_MS + 1))
     fencing = [event for event in journal if isinstance(event, BrokerFenced | BrokerUnfenced)]
     assert [(type(event), event.broker) for event in fencing] == [(BrokerUnfenced, 3), (BrokerFenced, 1)]
@@ -291,15 +291,15 @@ def test_a_session_that_ends_meanwhile_waits_for_the_change_in_progress() -> Non
 def test_a_broker_that_is_to_learn_may_be_killed_or_paused_meanwhile(state: str) -> None:
     cluster = cluster_of(300)
     replaced(cluster)
-    finish(cluster.resume_broker_in_slices(1, at(SESSION_MS + 2)))  # it learns after a delay
-    now = at(SESSION_MS + 2 + cluster.config.fakebroker_metadata_delay_ms)
-    door = cluster.kill_broker_in_slices if state == KILLED else cluster.pause_broker_in_slices
-    cluster.events.handle("a change", door(1, now))
-    assert cluster.events.is_busy
+    finish(cluster.lives.resume_broker_in_slices(1, at(SESSION_MS + 2)))  # it learns after a delay
+    now = at(SESSION_MS + 2 + cluster.members.config.fakebroker_metadata_delay_ms)
+    door = cluster.lives.kill_broker_in_slices if state == KILLED else cluster.lives.pause_broker_in_slices
+    cluster.members.events.handle("a change", door(1, now))
+    assert cluster.members.events.is_busy
     work_off(cluster, at(SESSION_MS + 1_000))
-    assert cluster.state_of(1) == state
+    assert cluster.lives.state_of(1) == state
     if state == PAUSED:
-        cluster.resume_broker(1, at(SESSION_MS + 1_000))
+        cluster.lives.resume_broker(1, at(SESSION_MS + 1_000))
         work_off(cluster, at(SESSION_MS + 2_000))
         assert partitions_of(cluster)[0].isr == {1, 2, 3}
 
@@ -317,14 +317,14 @@ def test_a_bug_of_one_event_does_not_hold_up_the_next() -> None:
         done.append(1)
         yield
 
-    cluster.events.handle("one", fails())
-    cluster.events.handle("another", works())
+    cluster.members.events.handle("one", fails())
+    cluster.members.events.handle("another", works())
     assert done == []
     cluster.advance_to(at(0))
     [bug] = [effect for effect in cluster.take_effects() if isinstance(effect, InternalError)]
     assert bug.what == "one"
     assert done == [1]
-    assert not cluster.events.is_busy
+    assert not cluster.members.events.is_busy
 
 
 def test_a_fault_between_the_steps_of_a_stop_may_kill_the_broker() -> None:
@@ -335,4 +335,4 @@ def test_a_fault_between_the_steps_of_a_stop_may_kill_the_broker() -> None:
     simulation.cluster.faults.add(Fault({"api": "Metadata"}, Kill()))
     client.send(produce("t", timeout_ms=60_000), metadata(["t"]))
     simulation.stop(1)
-    assert simulation.cluster.state_of(1) == KILLED
+    assert simulation.cluster.lives.state_of(1) == KILLED

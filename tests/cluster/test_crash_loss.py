@@ -42,7 +42,7 @@ def restarted(simulation: Simulation, loss: CrashLoss, broker_id: int = 1) -> No
 )
 def test_what_is_left_of_the_only_log(loss: CrashLoss, left: int) -> None:
     simulation = alone()
-    simulation.cluster.flush_broker(1)
+    simulation.cluster.lives.flush_broker(1)
     assert send(simulation) == 0
     restarted(simulation, loss)
     partition = simulation.partition()
@@ -65,9 +65,9 @@ def test_nothing_is_flushed_by_itself_but_in_a_stop() -> None:
 def test_a_killed_broker_flushes_nothing() -> None:
     simulation = alone()
     simulation.kill(1, CrashLoss.UNFLUSHED)
-    simulation.cluster.flush_broker(1)
+    simulation.cluster.lives.flush_broker(1)
     simulation.start(1)
-    simulation.cluster.flush_broker(1)
+    simulation.cluster.lives.flush_broker(1)
     simulation.advance(SESSION_MS)
     assert ends(simulation) == [0]
 
@@ -99,9 +99,9 @@ def test_the_last_leader_leads_with_what_it_has_left_and_others_drop_what_it_lac
     simulation.topic(min_insync_replicas=2)
     assert send(simulation, count=2) == 0
     for broker_id in (1, 2, 3):
-        simulation.cluster.flush_broker(broker_id)
+        simulation.cluster.lives.flush_broker(broker_id)
     assert send(simulation, count=5) == 0
-    simulation.cluster.flush_broker(2)  # which does not lead last
+    simulation.cluster.lives.flush_broker(2)  # which does not lead last
     for broker_id in (1, 2, 3):
         simulation.kill(broker_id, CrashLoss.UNFLUSHED)
     simulation.advance(SESSION_MS)
@@ -121,7 +121,7 @@ def test_what_was_truncated_was_not_flushed() -> None:
     assert send(simulation) == 0
     simulation.followers("frozen")
     assert send(simulation, acks=1, count=4) == 0
-    simulation.cluster.flush_broker(1)
+    simulation.cluster.lives.flush_broker(1)
     simulation.kill(1)
     simulation.followers("instant")
     simulation.advance(SESSION_MS)
@@ -139,4 +139,4 @@ def test_what_was_truncated_was_not_flushed() -> None:
 
 def test_an_unknown_broker_is_told() -> None:
     with pytest.raises(ValueError, match="4"):
-        alone().cluster.flush_broker(4)
+        alone().cluster.lives.flush_broker(4)

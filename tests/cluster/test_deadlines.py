@@ -30,7 +30,7 @@ def send_to_a_lagging_follower(simulation: Simulation) -> None:
 
 
 def throttle(simulation: Simulation) -> None:
-    simulation.cluster.alter_client_quotas(QuotaEntity(None, "test"), {"producer_byte_rate": 5})
+    simulation.cluster.members.client_quotas.alter(QuotaEntity(None, "test"), {"producer_byte_rate": 5})
     simulation.connect().send(produce("t", acks=1))
 
 
@@ -94,7 +94,7 @@ def test_a_script_that_another_command_ends_is_pending_all_the_same(simulation: 
 
 
 def test_a_peer_that_goes_takes_its_throttling_along(simulation: Simulation) -> None:
-    simulation.cluster.alter_client_quotas(QuotaEntity(None, "test"), {"producer_byte_rate": 5})
+    simulation.cluster.members.client_quotas.alter(QuotaEntity(None, "test"), {"producer_byte_rate": 5})
     client = simulation.connect()
     client.send(produce("t", acks=1))
     client.disconnect()

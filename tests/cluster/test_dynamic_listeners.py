@@ -26,14 +26,14 @@ NOBODY, NO_LEADER = -1, -1
 def simulation() -> Simulation:
     made = Simulation(brokers=2)
     for broker_id in (1, 2):
-        made.cluster.set_endpoint(broker_id, "kafka.test", 9091 + broker_id)
-        made.cluster.set_bound(broker_id, "kafka.test", 9091 + broker_id, PLAINTEXT)
+        made.cluster.registry[broker_id].set_endpoint("kafka.test", 9091 + broker_id)
+        made.cluster.registry[broker_id].set_bound("kafka.test", 9091 + broker_id, PLAINTEXT)
     return made
 
 
 def alter(simulation: Simulation, texts: Mapping[str, str | None], broker_id: int = 1) -> None:
     simulation.cluster.now = simulation.now
-    simulation.cluster.broker_configs.alter(texts, broker_id)
+    simulation.cluster.members.broker_configs.alter(texts, broker_id)
     simulation.settle()
 
 
@@ -234,7 +234,7 @@ def test_the_listener_of_a_controller_has_to_fit_the_roles(roles: str, texts: st
 
 def test_the_listeners_of_all_brokers_cannot_be_set(simulation: Simulation) -> None:
     with pytest.raises(KafkaError, match=r"broker id must be specified: \[listeners\]"):
-        simulation.cluster.broker_configs.alter({"listeners": OWN})
+        simulation.cluster.members.broker_configs.alter({"listeners": OWN})
 
 
 def test_advertised_listeners_cannot_be_altered(simulation: Simulation) -> None:

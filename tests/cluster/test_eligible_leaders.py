@@ -91,7 +91,7 @@ def test_another_minimum_clears_them() -> None:
     simulation = Simulation()
     simulation.topic(min_insync_replicas=3)
     simulation.stop(2)
-    simulation.cluster.alter_topic_configs("t", {"min.insync.replicas": "2"}, simulation.now)
+    simulation.cluster.admin.alter_topic_configs("t", {"min.insync.replicas": "2"}, simulation.now)
     assert shown(simulation) == (1, 0, [1, 3], [], [])
 
 

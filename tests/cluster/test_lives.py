@@ -75,10 +75,10 @@ class TestKill:
         simulation.kill(1)
         simulation.advance(4_000)
         simulation.start(1)
-        assert simulation.cluster.state_of(1) == "starting"
+        assert simulation.cluster.lives.state_of(1) == "starting"
         assert simulation.listening == {2, 3}
         simulation.advance(SESSION_MS - 4_000)
-        assert simulation.cluster.state_of(1) == "running"
+        assert simulation.cluster.lives.state_of(1) == "running"
         assert simulation.listening == {1, 2, 3}
         assert simulation.cluster.registry[1].epoch > epoch
         assert leads(simulation) == (2, [1, 2, 3])
@@ -99,9 +99,9 @@ class TestKill:
         simulation.start(1)
         simulation.kill(1)
         simulation.advance(2 * SESSION_MS)
-        assert simulation.cluster.state_of(1) == "killed"
+        assert simulation.cluster.lives.state_of(1) == "killed"
         simulation.start(1)
-        assert simulation.cluster.state_of(1) == "running"
+        assert simulation.cluster.lives.state_of(1) == "running"
 
     def test_two_die_within_a_session(self, simulation: Simulation) -> None:
         simulation.kill(1)
@@ -203,7 +203,7 @@ class TestStop:
     def test_all_at_once_if_the_controller_takes_no_time(self, simulation: Simulation) -> None:
         simulation.stop(1)
         assert leads(simulation) == (2, [2, 3])
-        assert simulation.cluster.state_of(1) == "stopped"
+        assert simulation.cluster.lives.state_of(1) == "stopped"
         assert simulation.listening == {2, 3}
         simulation.start(1)
         assert leads(simulation) == (2, [1, 2, 3])
@@ -214,12 +214,12 @@ class TestStop:
         simulation.topic()
         client = simulation.connect()
         simulation.stop(1)
-        seen = [(leads(simulation), simulation.cluster.state_of(1))]
+        seen = [(leads(simulation), simulation.cluster.lives.state_of(1))]
         for _ in range(2):
             simulation.advance(29)
-            seen.append((leads(simulation), simulation.cluster.state_of(1)))
+            seen.append((leads(simulation), simulation.cluster.lives.state_of(1)))
             simulation.advance(1)
-            seen.append((leads(simulation), simulation.cluster.state_of(1)))
+            seen.append((leads(simulation), simulation.cluster.lives.state_of(1)))
             client.send(produce("t", timeout_ms=500))
         before, after = (1, [1, 2, 3]), (2, [2, 3])
         assert seen == [
@@ -237,7 +237,7 @@ class TestStop:
         simulation.topic()
         simulation.stop(3)
         simulation.advance(30)
-        assert (leads(simulation), simulation.cluster.state_of(3)) == ((1, [1, 2]), "stopped")
+        assert (leads(simulation), simulation.cluster.lives.state_of(3)) == ((1, [1, 2]), "stopped")
 
     def test_started_it_registers_in_one_step_and_takes_part_in_the_next(self) -> None:
         simulation = Simulation(config=DELAY)
@@ -246,9 +246,9 @@ class TestStop:
         simulation.advance(30)
         simulation.start(3)
         simulation.advance(59)
-        assert simulation.cluster.state_of(3) == "starting"
+        assert simulation.cluster.lives.state_of(3) == "starting"
         simulation.advance(1)
-        assert simulation.cluster.state_of(3) == "running"
+        assert simulation.cluster.lives.state_of(3) == "running"
 
     def test_killed_while_it_stops(self) -> None:
         simulation = Simulation(config=DELAY)
@@ -257,7 +257,7 @@ class TestStop:
         simulation.advance(30)
         simulation.kill(1)
         simulation.advance(30)
-        assert simulation.cluster.state_of(1) == "killed"
+        assert simulation.cluster.lives.state_of(1) == "killed"
         assert not simulation.cluster.registry[1].is_fenced
         simulation.advance(SESSION_MS)
         assert simulation.cluster.registry[1].is_fenced
@@ -271,9 +271,9 @@ class TestStop:
         assert leads(simulation) == (2, [2, 3])
         assert (_brokers(simulation), answers(client)) == ([1, 2, 3], [(0, NOT_LEADER, -1)])
         simulation.advance(SESSION_MS - 1)
-        assert (simulation.cluster.state_of(1), client.closed) == ("stopping", None)
+        assert (simulation.cluster.lives.state_of(1), client.closed) == ("stopping", None)
         simulation.advance(1)
-        assert (simulation.cluster.state_of(1), client.closed) == ("stopped", "broker 1 has stopped")
+        assert (simulation.cluster.lives.state_of(1), client.closed) == ("stopped", "broker 1 has stopped")
         assert (leads(simulation), _brokers(simulation)) == ((2, [2]), [2])
 
     def test_a_controlled_shutdown_waits_until_a_resumed_broker_has_the_metadata(self, simulation: Simulation) -> None:
@@ -282,9 +282,9 @@ class TestStop:
         simulation.advance(1_000)
         simulation.resume(3)
         simulation.advance(HEARS_MS - 1)
-        assert simulation.cluster.state_of(1) == "stopping"
+        assert simulation.cluster.lives.state_of(1) == "stopping"
         simulation.advance(1)
-        assert simulation.cluster.state_of(1) == "stopped"
+        assert simulation.cluster.lives.state_of(1) == "stopped"
 
     @pytest.mark.parametrize("is_paused_again", [False, True])
     def test_a_fenced_broker_is_unfenced_if_the_controller_still_hears_it(self, is_paused_again: bool) -> None:
@@ -307,13 +307,13 @@ class TestStop:
         simulation.stop(1)
         simulation.pause(2)
         simulation.advance(SESSION_MS - 1_000)
-        assert simulation.cluster.state_of(1) == "stopped"
+        assert simulation.cluster.lives.state_of(1) == "stopped"
         assert not simulation.cluster.registry[2].is_fenced
 
     def test_a_broker_without_leaderships_stops_without_waiting(self, simulation: Simulation) -> None:
         simulation.kill(1)
         simulation.stop(3)
-        assert simulation.cluster.state_of(3) == "stopped"
+        assert simulation.cluster.lives.state_of(3) == "stopped"
 
     def test_it_may_be_killed_while_it_waits(self, simulation: Simulation) -> None:
         simulation.kill(3)
@@ -334,10 +334,10 @@ class TestStop:
         simulation.pause(3)
         simulation.stop(1)
         simulation.stop(2)
-        assert [simulation.cluster.state_of(broker) for broker in (1, 2)] == ["stopping"] * 2
+        assert [simulation.cluster.lives.state_of(broker) for broker in (1, 2)] == ["stopping"] * 2
         simulation.resume(3)
         simulation.advance(HEARS_MS)
-        assert [simulation.cluster.state_of(broker) for broker in (1, 2)] == ["stopped"] * 2
+        assert [simulation.cluster.lives.state_of(broker) for broker in (1, 2)] == ["stopped"] * 2
         assert leads(simulation) == (3, [3])
 
     def test_without_a_controlled_shutdown_its_leaderships_do_not_move_first(self) -> None:
@@ -369,9 +369,9 @@ def test_what_cannot_be_done_is_refused(simulation: Simulation, does: str, asked
 )
 def test_what_is_so_already_changes_nothing(simulation: Simulation, does: str, again: str) -> None:
     getattr(simulation, does)(2)
-    state = simulation.cluster.state_of(2)
+    state = simulation.cluster.lives.state_of(2)
     getattr(simulation, again)(2)
-    assert simulation.cluster.state_of(2) == state
+    assert simulation.cluster.lives.state_of(2) == state
 
 
 @pytest.fixture

@@ -53,7 +53,7 @@ class World:
 
     def _topic(self, name: str, assignment: tuple[tuple[int, ...], ...], **configs: str) -> None:
         new = NewTopic(name, -1, -1, list(enumerate(assignment)), configs)
-        self.simulation.cluster.create_topic(new, self.simulation.now)
+        self.simulation.cluster.admin.create_topic(new, self.simulation.now)
 
     def leader(self, partition: int) -> SimulatedClient:
         return self.simulation.connect(self.simulation.partition("t", partition).leader_id)
@@ -163,7 +163,7 @@ class TestOneLeaderIsGone:
     def test_a_mark_that_too_few_can_have(self, version: int) -> None:
         world = World(version, assignment=((2, 1), (3, 2)))
         assert world.write(b"b", 1) == NONE
-        world.simulation.cluster.alter_topic_configs("t", {"min.insync.replicas": "2"}, world.simulation.now)
+        world.simulation.cluster.admin.alter_topic_configs("t", {"min.insync.replicas": "2"}, world.simulation.now)
         world.simulation.stop(2)
         of_transactions(world.journal)
         assert world.ended(world.send_end()) == NONE

@@ -56,10 +56,10 @@ def test_all_stand_in_the_rack_of_the_settings_unless_they_have_their_own() -> N
 
 def test_a_rack_survives_the_broker() -> None:
     simulation = Simulation(brokers=2, racks={2: "b"})
-    simulation.cluster.set_endpoint(2, "127.0.0.1", 9092)
+    simulation.cluster.registry[2].set_endpoint("127.0.0.1", 9092)
     simulation.stop(2)
     simulation.start(2)
-    assert simulation.cluster.endpoint(2).rack == "b"
+    assert simulation.cluster.registry[2].endpoint().rack == "b"
 
 
 def test_a_rack_of_an_unknown_broker_is_refused() -> None:

@@ -374,7 +374,7 @@ def test_a_topic_is_told_with_its_leaders() -> None:
 
 def test_a_topic_that_is_only_tried_is_not_told() -> None:
     recorded = Recorded()
-    recorded.cluster.create_topic(NewTopic("a"), recorded.now, validate_only=True)
+    recorded.cluster.admin.create_topic(NewTopic("a"), recorded.now, validate_only=True)
 
     assert recorded.journal.events() == []
 
@@ -429,7 +429,7 @@ def test_records_that_retention_deletes_are_told() -> None:
 
 
 def test_a_throttled_connection_is_told(simulation: Recorded) -> None:
-    simulation.cluster.alter_client_quotas(QuotaEntity(None, "test"), {"producer_byte_rate": 10})
+    simulation.cluster.members.client_quotas.alter(QuotaEntity(None, "test"), {"producer_byte_rate": 10})
     client = simulation.connect()
     client.send(produce("t", records=batch(b"x" * 900)))
 
@@ -493,7 +493,7 @@ def play(simulation: Simulation, story: list[Step]) -> list[tuple[list[tuple[int
         number = step.number
         if step.kind in ("produce", "pipelined", "fetch", "bad"):
             broker = 1 + number % 3
-            client = simulation.connect(broker) if simulation.cluster.is_running(broker) else None
+            client = simulation.connect(broker) if simulation.cluster.lives.is_running(broker) else None
             if client is None:
                 continue
             clients.append(client)
@@ -517,7 +517,7 @@ def play(simulation: Simulation, story: list[Step]) -> list[tuple[list[tuple[int
             if partition is not None:
                 in_sync = partition.partitions[0].isr_ids
                 target = in_sync[number % len(in_sync)]
-                if simulation.cluster.is_running(target):
+                if simulation.cluster.lives.is_running(target):
                     simulation.move_leader(target)
         elif step.kind == "delete":
             if number == 0 and simulation.cluster.metadata.topic("t") is not None:

@@ -24,31 +24,31 @@ def at(ms: int) -> Now:
 
 def cluster_of(partitions: int) -> Cluster:
     cluster = Cluster(at(0), 3)
-    cluster.create_topic(NewTopic("t", partitions, 3), at(0))
+    cluster.admin.create_topic(NewTopic("t", partitions, 3), at(0))
     cluster.take_effects()
     return cluster
 
 
 def work_off(cluster: Cluster, ms: int) -> None:
     cluster.advance_to(at(ms))
-    while cluster.has_work or cluster.events.is_busy:
+    while cluster.has_work or cluster.members.events.is_busy:
         cluster.advance_to(at(ms))
     assert not [effect for effect in cluster.take_effects() if isinstance(effect, InternalError)]
     cluster.check_invariants()
 
 
 def start_after_a_loss(cluster: Cluster) -> Slices[None]:
-    cluster.kill_broker(1, at(0), max(CrashLoss))
+    cluster.lives.kill_broker(1, at(0), max(CrashLoss))
     work_off(cluster, LATER_MS)
-    return cluster.start_broker_in_slices(1, at(LATER_MS))
+    return cluster.lives.start_broker_in_slices(1, at(LATER_MS))
 
 
 def with_a_stale_view(change: str) -> Callable[[Cluster], Slices[None]]:
     def begin(cluster: Cluster) -> Slices[None]:
-        cluster.pause_broker(1, at(0))
+        cluster.lives.pause_broker(1, at(0))
         work_off(cluster, LATER_MS)
-        cluster.resume_broker(1, at(LATER_MS))
-        slices: Slices[None] = getattr(cluster, f"{change}_broker_in_slices")(1, at(LATER_MS))
+        cluster.lives.resume_broker(1, at(LATER_MS))
+        slices: Slices[None] = getattr(cluster.lives, f"{change}_broker_in_slices")(1, at(LATER_MS))
         return slices
 
     return begin
@@ -66,14 +66,14 @@ CHANGES: dict[str, Callable[[Cluster], Slices[None]]] = {
 def test_a_client_connects_between_any_two_slices(change: str) -> None:
     cluster = cluster_of(260)
     slices = CHANGES[change](cluster)
-    cluster.events.handle(change, slices)
+    cluster.members.events.handle(change, slices)
     slices_done = 0
-    while cluster.events.is_busy:
+    while cluster.members.events.is_busy:
         connection = cluster.open_connection(1, "client:1", at(LATER_MS))
-        assert connection.is_closed != cluster.takes_connections(1)
+        assert connection.is_closed != cluster.lives.takes_connections(1)
         if not connection.is_closed:
             cluster.receive(connection, metadata(["t"]), at(LATER_MS))
-        cluster.events._do_next_slice()
+        cluster.members.events._do_next_slice()
         slices_done += 1
     assert slices_done > 1
     work_off(cluster, LATER_MS)
@@ -83,7 +83,7 @@ def test_a_client_connects_between_any_two_slices(change: str) -> None:
 def test_a_broker_that_is_unregistered_during_its_end_does_not_come_back(change: str) -> None:
     cluster = cluster_of(400)
     connection = cluster.open_connection(2, "client:1", at(0))
-    cluster.events.handle(change, getattr(cluster, f"{change}_broker_in_slices")(1, at(1)))
+    cluster.members.events.handle(change, getattr(cluster.lives, f"{change}_broker_in_slices")(1, at(1)))
     cluster.receive(connection, request(UNREGISTER_BROKER, 0, {"broker_id": 1}), at(1))
     work_off(cluster, 1)
     work_off(cluster, 150_000)

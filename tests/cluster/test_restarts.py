@@ -18,26 +18,26 @@ def at(ms: int) -> Now:
 def stopping() -> Cluster:
     """Return a cluster with a broker 3 in controlled shutdown, which the controller completes after 200 ms."""
     cluster = Cluster(at(0), 3, BrokerConfig().with_text({"fakebroker.controller.delay.ms": "100"}))
-    cluster.create_topic(NewTopic("t", 3, 3), at(0))
+    cluster.admin.create_topic(NewTopic("t", 3, 3), at(0))
     cluster.advance_to(at(1_000))
-    cluster.stop_broker(3, at(1_000))
+    cluster.lives.stop_broker(3, at(1_000))
     cluster.advance_to(at(1_050))
-    assert cluster.state_of(3) == "stopping"
+    assert cluster.lives.state_of(3) == "stopping"
     return cluster
 
 
 def states(cluster: Cluster) -> list[str]:
     """Return the states that broker 3 goes through in the next ten seconds."""
-    seen = [cluster.state_of(3)]
+    seen = [cluster.lives.state_of(3)]
     for ms in range(1_060, 11_000, 10):
         cluster.advance_to(at(ms))
-        if (state := cluster.state_of(3)) != seen[-1]:
+        if (state := cluster.lives.state_of(3)) != seen[-1]:
             seen.append(state)
     return seen
 
 
 def test_it_stops_and_starts_then(stopping: Cluster) -> None:
-    stopping.start_broker(3, at(1_050))
+    stopping.lives.start_broker(3, at(1_050))
     assert states(stopping) == ["stopping", "starting", "running"]
     assert all(partition.isr == {1, 2, 3} for partition in stopping.metadata.partitions())
     stopping.check_invariants()
@@ -48,15 +48,15 @@ def test_without_a_start_it_stays_stopped(stopping: Cluster) -> None:
 
 
 def test_a_second_stop_takes_the_start_back(stopping: Cluster) -> None:
-    stopping.start_broker(3, at(1_050))
-    stopping.stop_broker(3, at(1_050))
+    stopping.lives.start_broker(3, at(1_050))
+    stopping.lives.stop_broker(3, at(1_050))
     assert states(stopping) == ["stopping", "stopped"]
 
 
 def test_a_crash_takes_the_start_back(stopping: Cluster) -> None:
-    stopping.start_broker(3, at(1_050))
-    stopping.kill_broker(3, at(1_050))
+    stopping.lives.start_broker(3, at(1_050))
+    stopping.lives.kill_broker(3, at(1_050))
     assert states(stopping) == ["killed"]
-    stopping.start_broker(3, at(11_000))
-    stopping.stop_broker(3, at(11_000))
-    assert stopping.state_of(3) == "stopped"
+    stopping.lives.start_broker(3, at(11_000))
+    stopping.lives.stop_broker(3, at(11_000))
+    assert stopping.lives.state_of(3) == "stopped"

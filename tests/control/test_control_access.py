@@ -155,11 +155,11 @@ def test_many_acls_are_listed_and_removed_in_slices() -> None:
         acls = [WRITE | {"name": f"t{number}"} for number in range(count)]
         with FakeCluster(brokers=1, acls=acls) as kafka:
             core, every = kafka._cluster._running.cluster, AclBindingFilter()
-            bindings = core.acls(every)
+            bindings = core.admin.acls(every)
             return (
-                most_calls_of_a_slice(lambda: core.acls_in_slices(every)),
+                most_calls_of_a_slice(lambda: core.admin.acls_in_slices(every)),
                 most_calls_of_a_slice(lambda: _list_acls(bindings)),
-                most_calls_of_a_slice(lambda: core.delete_acls_in_slices(every)),
+                most_calls_of_a_slice(lambda: core.admin.delete_acls_in_slices(every)),
             )
 
     few, many = longest(1_000), longest(4_000)

@@ -18,12 +18,12 @@ NOW = Now(0, 1_700_000_000_000)
 @pytest.mark.parametrize("again", [False, True], ids=["deleted", "made-again"])
 def test_a_topic_that_is_deleted_between_two_slices_is_unknown(again: bool) -> None:
     cluster = Cluster(NOW, 3)
-    cluster.create_topic(NewTopic("t", 100, 3), NOW)
+    cluster.admin.create_topic(NewTopic("t", 100, 3), NOW)
     slices = topic_text(cluster, "t")
     next(slices)
-    cluster.delete_topic("t", NOW)
+    cluster.admin.delete_topic("t", NOW)
     if again:
-        cluster.create_topic(NewTopic("t", 100, 3), NOW)
+        cluster.admin.create_topic(NewTopic("t", 100, 3), NOW)
 
     with pytest.raises(KafkaError, match="was deleted meanwhile") as caught, suppress(StopIteration):
         next(slices)

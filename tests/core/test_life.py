@@ -15,7 +15,7 @@ NOW = Now(1_000, 1_800_000_000_000)
 
 def with_topics(life: Life, *names: str) -> Cluster:
     cluster = Cluster(NOW, life=life)
-    cluster.create_topics([NewTopic(name, 2, 3) for name in names], NOW)
+    cluster.controller.create_topics([NewTopic(name, 2, 3) for name in names], NOW)
     return cluster
 
 
@@ -39,7 +39,7 @@ def test_the_first_life_of_a_seed_has_the_ids_that_golden_transcripts_have() -> 
 def test_a_later_life_draws_other_random_ids_and_they_follow_from_the_seed() -> None:
     lives = [Life(7)]
     for _ in range(3):
-        lives.append(with_topics(lives[-1]).next_life())
+        lives.append(with_topics(lives[-1]).members.next_life())
 
     ids = [(cluster.metadata.cluster_id, *topic_ids(cluster)) for cluster in (with_topics(life, "t") for life in lives)]
     again = with_topics(lives[3], "t")
@@ -52,7 +52,7 @@ def test_a_later_life_draws_other_random_ids_and_they_follow_from_the_seed() -> 
 def test_producer_ids_go_on_behind_the_blocks_that_brokers_have_taken() -> None:
     cluster = with_topics(FIRST_LIFE)
     used = {cluster.brokers[broker].producer_ids.generate_producer_id() for broker in (1, 2)}
-    life = cluster.next_life()
+    life = cluster.members.next_life()
 
     assert max(used) < life.producer_id == 2 * PRODUCER_ID_BLOCK
     assert with_topics(life).brokers[3].producer_ids.generate_producer_id() == life.producer_id
@@ -60,28 +60,28 @@ def test_producer_ids_go_on_behind_the_blocks_that_brokers_have_taken() -> None:
 
 def test_leader_epochs_go_on_above_the_highest_one() -> None:
     cluster = with_topics(FIRST_LIFE, "t")
-    cluster.move_leader("t", 1, 3, NOW)
-    cluster.move_leader("t", 1, 1, NOW)
-    after = with_topics(cluster.next_life(), "other", "t")
+    cluster.admin.move_leader("t", 1, 3, NOW)
+    cluster.admin.move_leader("t", 1, 1, NOW)
+    after = with_topics(cluster.members.next_life(), "other", "t")
 
     assert leader_epochs(cluster) == {0, 2}
     assert leader_epochs(after) == {3}
-    after.move_leader("t", 0, 2, NOW)
-    assert after.next_life().leader_epoch == 5
+    after.admin.move_leader("t", 0, 2, NOW)
+    assert after.members.next_life().leader_epoch == 5
 
 
 def test_leader_epochs_of_deleted_topics_count() -> None:
     cluster = with_topics(FIRST_LIFE, "t")
-    cluster.move_leader("t", 0, 3, NOW)
-    cluster.delete_topic("t", NOW)
-    cluster.create_topic(NewTopic("t", 1, 3), NOW)
+    cluster.admin.move_leader("t", 0, 3, NOW)
+    cluster.admin.delete_topic("t", NOW)
+    cluster.admin.create_topic(NewTopic("t", 1, 3), NOW)
 
     assert leader_epochs(cluster) == {0}, "as in Kafka, within a life"
-    assert cluster.next_life().leader_epoch == 2
+    assert cluster.members.next_life().leader_epoch == 2
 
 
 def test_a_life_without_topics_uses_no_leader_epoch() -> None:
-    assert with_topics(Life(leader_epoch=5)).next_life().leader_epoch == 5
+    assert with_topics(Life(leader_epoch=5)).members.next_life().leader_epoch == 5
 
 
 def test_partitions_that_are_added_begin_as_those_of_a_new_topic() -> None:
@@ -102,6 +102,6 @@ def test_an_epoch_of_an_earlier_life_ends_where_the_log_begins() -> None:
 
 def test_a_life_knows_the_clusters_before_it_and_their_groups() -> None:
     first = with_topics(FIRST_LIFE)
-    second = with_topics(first.next_life())
+    second = with_topics(first.members.next_life())
 
-    assert second.next_life().cluster_ids == {first.metadata.cluster_id, second.metadata.cluster_id}
+    assert second.members.next_life().cluster_ids == {first.metadata.cluster_id, second.metadata.cluster_id}

@@ -55,7 +55,7 @@ def test_without_a_listener_no_event_is_made(monkeypatch: pytest.MonkeyPatch) ->
     _, producer_id, epoch = init(client)
     produce_in_transaction(client, (producer_id, epoch))
     end(client, (producer_id, epoch))
-    simulation.cluster.kill_broker(1, simulation.now)
+    simulation.cluster.lives.kill_broker(1, simulation.now)
     ClassicMembers(GroupHarness()).stable()
     assert made == []
     simulation.cluster.probe.listen(lambda event, subject: None)

@@ -23,7 +23,7 @@ def of_broker(rate: int, **config: str) -> Simulation:
 
 def of_address(simulation: Simulation, rate: float | None, address: str = "10.0.0.1") -> None:
     quotas = None if rate is None else {"connection_creation_rate": rate}
-    simulation.cluster.alter_client_quotas(QuotaEntity(None, None, address), quotas)
+    simulation.cluster.members.client_quotas.alter(QuotaEntity(None, None, address), quotas)
 
 
 def connected(simulation: Simulation, count: int, **kwargs: Any) -> list[SimulatedClient]:
@@ -87,7 +87,7 @@ def test_a_rate_that_is_altered_holds_for_the_next_one() -> None:
     simulation = of_broker(2)
     connected(simulation, 20)
     late, later = connected(simulation, 2)
-    simulation.cluster.alter_broker_configs({"max.connection.creation.rate": "1000"}, simulation.now)
+    simulation.cluster.admin.alter_broker_configs({"max.connection.creation.rate": "1000"}, simulation.now)
     assert late.connection.state is ChannelMuteState.WAITING
     simulation.advance(500)
     assert states([late, later]) == [ChannelMuteState.READY] * 2
@@ -151,8 +151,8 @@ def test_over_the_wire_localhost_is_an_address() -> None:
 def test_a_restart_clears_the_rate_of_connections() -> None:
     simulation = of_broker(2)
     connected(simulation, 25)
-    simulation.cluster.stop_broker(1, simulation.now)
-    simulation.cluster.start_broker(1, simulation.now)
+    simulation.cluster.lives.stop_broker(1, simulation.now)
+    simulation.cluster.lives.start_broker(1, simulation.now)
     assert states(connected(simulation, 20)) == [ChannelMuteState.READY] * 20
 
 

@@ -25,8 +25,8 @@ def test_a_connection_knows_its_listener_and_its_principal() -> None:
 def test_metadata_have_the_endpoints_of_the_listener_of_the_connection() -> None:
     registry = BrokerRegistry([1, 2])
     metadata_cache = MetadataCache("id", registry)
-    registry[1].set_endpoint(PLAINTEXT, "outside", 9092)
-    registry[1].set_endpoint(INTERNAL, "inside", 9093)
+    registry[1].set_endpoint("outside", 9092, PLAINTEXT)
+    registry[1].set_endpoint("inside", 9093, INTERNAL)
     outside, inside = (metadata_cache.alive_brokers(listener) for listener in (PLAINTEXT, INTERNAL))
     assert [(broker.node_id, broker.host, broker.port) for broker in outside] == [
         (1, "outside", 9092),
@@ -40,7 +40,7 @@ def test_metadata_have_the_endpoints_of_the_listener_of_the_connection() -> None
 
 def test_quotas_are_those_of_the_principal() -> None:
     simulation = Simulation()
-    simulation.cluster.alter_client_quotas(QuotaEntity("alice", None), {"request_percentage": 0.0001})
+    simulation.cluster.members.client_quotas.alter(QuotaEntity("alice", None), {"request_percentage": 0.0001})
     throttled, free = simulation.connect(), simulation.connect()
     throttled.connection.principal = KafkaPrincipal("User", "alice")
     for client in (throttled, free):

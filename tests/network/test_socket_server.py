@@ -77,7 +77,7 @@ def test_a_muted_connection_with_a_request_in_hand_is_closed_and_the_append_stay
 def test_a_throttled_connection_is_closed_as_well() -> None:
     simulation = simulated(connections_max_idle_ms=IDLE_MS)
     client = simulation.connect()
-    simulation.cluster.alter_client_quotas(QuotaEntity("ANONYMOUS", None), {"producer_byte_rate": 1})
+    simulation.cluster.members.client_quotas.alter(QuotaEntity("ANONYMOUS", None), {"producer_byte_rate": 1})
     client.send(produce("t"), produce("t"))
     assert client.connection.state is ChannelMuteState.THROTTLED
     simulation.advance(10**7)
@@ -90,7 +90,7 @@ def test_a_request_that_had_to_wait_is_activity_when_its_turn_comes() -> None:
     client = simulation.connect()
     first = produce("t", acks=0, records=batch(bytes(10_000)))
     bound = (len(first) - 4) * 20 // 210  # 10.5 times as many bytes in 10 s: 500 ms
-    simulation.cluster.alter_client_quotas(QuotaEntity("ANONYMOUS", None), {"producer_byte_rate": bound})
+    simulation.cluster.members.client_quotas.alter(QuotaEntity("ANONYMOUS", None), {"producer_byte_rate": bound})
     client.send(first, produce("t", timeout_ms=60_000))
     while client.connection.state is ChannelMuteState.THROTTLED:
         simulation.advance(1)
@@ -209,7 +209,7 @@ def test_a_bad_frame_frees_its_place() -> None:
 
 def cluster_with_frozen_followers() -> Cluster:
     cluster = Cluster(now(0), 3, BrokerConfig(), FROZEN)
-    cluster.create_topic(NewTopic("t", 1, 3), now(0))
+    cluster.admin.create_topic(NewTopic("t", 1, 3), now(0))
     return cluster
 
 
@@ -261,11 +261,11 @@ def test_nothing_is_left_of_a_cluster_that_is_forgotten_while_requests_wait() ->
 def test_nothing_holds_a_connection_however_it_ended(how: str) -> None:
     config = {"idle": {"connections_max_idle_ms": 10}, "limit": {"max_connections_per_ip": 1}}.get(how, {})
     cluster = Cluster(now(0), 1, BrokerConfig(**(config or {"max_connections": 1})))
-    cluster.create_topic(NewTopic("t", 1, 1), now(0))
+    cluster.admin.create_topic(NewTopic("t", 1, 1), now(0))
     other = None if how in ("idle", "throttled") else cluster.open_connection(1, "other", now(0), "10.0.0.1")
     connection = cluster.open_connection(1, "peer", now(0), "10.0.0.1")
     if how == "throttled":
-        cluster.alter_client_quotas(QuotaEntity("ANONYMOUS", None), {"producer_byte_rate": 1})
+        cluster.members.client_quotas.alter(QuotaEntity("ANONYMOUS", None), {"producer_byte_rate": 1})
         cluster.receive(connection, produce("t"), now(1))
         assert connection.state is ChannelMuteState.THROTTLED
     cluster.advance_to(now(11))

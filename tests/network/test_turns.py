@@ -41,7 +41,7 @@ def new_cluster(
 ) -> tuple[Cluster, list[int]]:
     """Return a cluster, and a list of the connections with handled requests, in order."""
     cluster = Cluster(now(), config=BrokerConfig().with_text(config), followers=followers, new_turn=new_turn)
-    cluster.create_topic(NewTopic("t", 1, 3), now())
+    cluster.admin.create_topic(NewTopic("t", 1, 3), now())
     order: list[int] = []
     cluster.on_handling = order.append
     return cluster, order
@@ -310,9 +310,9 @@ def test_the_slices_of_a_stopped_broker_are_not_continued(starts_again: bool, go
         cluster.receive(client, ask(1), now())
         if gone_before:
             cluster.connection_lost(client, now())
-        cluster.stop_broker(1, now())
+        cluster.lives.stop_broker(1, now())
         if starts_again:
-            cluster.start_broker(1, now())
+            cluster.lives.start_broker(1, now())
         done = len(seen)
         assert done < 1_000
         while has_work(cluster):

@@ -16,7 +16,7 @@ from fakebroker.core.replication.append_info import LeaderHwChange, LogAppendInf
 from fakebroker.core.replication.delayed_produce import DelayedProduce
 from fakebroker.core.replication.partition import Partition
 from fakebroker.core.transactions import markers
-from fakebroker.core.transactions.markers import Mark
+from fakebroker.core.transactions.markers import TxnMarker
 from fakebroker.network.connection import Connection
 from fakebroker.network.effects import Effect, Send
 from fakebroker.network.socket_server import SocketServer
@@ -276,26 +276,26 @@ def gives_all_to_each_member(patches: pytest.MonkeyPatch) -> None:
     patches.setattr(Rebalances, "set_assignment", set_assignment)
 
 
-def writes_marks(lie: Callable[[Mark], Mark | None]) -> Callable[[pytest.MonkeyPatch], None]:
+def writes_markers(lie: Callable[[TxnMarker], TxnMarker | None]) -> Callable[[pytest.MonkeyPatch], None]:
     """Write another transaction marker than was decided, or none, in the one topic."""
-    honest = markers.append_mark
+    honest = markers.append_marker
 
-    def append_mark(partition: Partition, mark: Mark, *rest: Any) -> LogAppendInfo:
-        marker = lie(mark) if partition.topic_partition.topic == TOPIC else mark
+    def append_marker(partition: Partition, txn_marker: TxnMarker, *rest: Any) -> LogAppendInfo:
+        marker = lie(txn_marker) if partition.topic_partition.topic == TOPIC else txn_marker
         if marker is None:
             return as_if(partition, partition.leader_log.log_end_offset)
         return honest(partition, marker, *rest)
 
-    return lambda patches: patches.setattr(markers, "append_mark", append_mark)
+    return lambda patches: patches.setattr(markers, "append_marker", append_marker)
 
 
-def loses_marks(mark: Mark) -> Mark | None:
+def loses_markers(txn_marker: TxnMarker) -> TxnMarker | None:
     return None
 
 
-def commits_all(mark: Mark) -> Mark:
-    marker = mark.marker._replace(control_type=COMMIT)
-    return Mark(mark.producer_id, mark.producer_epoch, marker, mark.transaction_version)
+def commits_all(txn_marker: TxnMarker) -> TxnMarker:
+    marker = txn_marker.marker._replace(control_type=COMMIT)
+    return TxnMarker(txn_marker.producer_id, txn_marker.producer_epoch, marker, txn_marker.transaction_version)
 
 
 def times_out_in_half_the_time(patches: pytest.MonkeyPatch) -> None:

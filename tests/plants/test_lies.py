@@ -78,10 +78,10 @@ LIES: dict[str, Lie] = {
     "refused, and there": Lie(appends_so(lambda: lies.refuses_what_it_wrote), -1, REFUSED, "refused, and written"),
     "of its own": Lie(appends_so(lambda: lies.writes_of_its_own), 1, ANSWERED, "in the log, and sent by nobody"),
     "a lost marker": Lie(
-        lies.writes_marks(lies.loses_marks), -1, ANSWERED, "committed, and not shown", per_transaction=20
+        lies.writes_markers(lies.loses_markers), -1, ANSWERED, "committed, and not shown", per_transaction=20
     ),
     "what was aborted is committed": Lie(
-        lies.writes_marks(lies.commits_all), -1, ANSWERED, "duplicated", per_transaction=10
+        lies.writes_markers(lies.commits_all), -1, ANSWERED, "duplicated", per_transaction=10
     ),
     "one in 1,000 is skipped": Lie(lies.skips_one_in(1_000), -1, ANSWERED, "not read", reads=True, each=300),
     "readers are shown all": Lie(lies.shows_readers_all, -1, FROZEN, "read beyond the watermark", reads=True),
@@ -123,10 +123,15 @@ LIES: dict[str, Lie] = {
     "honest, in raw transactions": Lie(None, -1, FROZEN, is_wide=True, transaction="commit"),
     "honest, in aborted transactions": Lie(None, -1, FROZEN, is_wide=True, transaction="abort"),
     "a lost marker, of raw requests": Lie(
-        lies.writes_marks(lies.loses_marks), -1, FROZEN, "committed, and not shown", is_wide=True, transaction="commit"
+        lies.writes_markers(lies.loses_markers),
+        -1,
+        FROZEN,
+        "committed, and not shown",
+        is_wide=True,
+        transaction="commit",
     ),
     "what was aborted is committed, of raw requests": Lie(
-        lies.writes_marks(lies.commits_all), -1, FROZEN, "written, and must not be", is_wide=True, transaction="abort"
+        lies.writes_markers(lies.commits_all), -1, FROZEN, "written, and must not be", is_wide=True, transaction="abort"
     ),
     "in half the time": Lie(lies.times_out_in_half_the_time, -1, FROZEN, "early"),
     "always after 120 ms": Lie(

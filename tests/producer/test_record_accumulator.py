@@ -254,11 +254,11 @@ def test_every_record_is_reported_once_and_none_expires_early(generation: str, s
             is_old = generation == "2.0"
             least = played["config"]["request_timeout_ms"] + 1 if is_old else played["config"]["delivery_timeout_ms"]
             assert all(now_ms - one["created"] >= least for one in answer["told"] if isinstance(one, dict))
-    player._events = []
+    player.events = []
     for batch in list(player.accumulator._incomplete):
         batch.is_inflight = False
         batch.complete_exceptionally(lambda at: ProducerClosedError("the end"))
         player.accumulator.complete_batch(batch)
-    reports.update(event["record"] for event in player._events)
+    reports.update(event["record"] for event in player.events)
     assert reports == Counter(appends)
-    assert START_MS + now_ms == player._now_ms
+    assert START_MS + now_ms == player.now_ms

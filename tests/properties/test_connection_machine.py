@@ -64,7 +64,7 @@ class Run:
         self.clients[slot].disconnect()
 
     def quota(self, producer_byte_rate: int | None) -> None:
-        self.simulation.cluster.alter_client_quotas(EVERYBODY, {"producer_byte_rate": producer_byte_rate})
+        self.simulation.cluster.members.client_quotas.alter(EVERYBODY, {"producer_byte_rate": producer_byte_rate})
 
     def followers(self, behaviour: str) -> None:
         self.simulation.followers(behaviour)

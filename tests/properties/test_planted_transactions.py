@@ -20,7 +20,7 @@ from fakebroker.testing.transactions.judge import ANOMALIES
 PLANTED = [mutant for mutant in MUTANTS if mutant.finds]
 IN_CLUSTER = [mutant for mutant in MUTANTS if mutant.in_cluster]
 # Found soon. `make mutants` plants all of them, too, and asks the other tests.
-EVERYDAY = ("what ends after an abort is aborted as well", "a mark counts before it is replicated")
+EVERYDAY = ("what ends after an abort is aborted as well", "a marker counts before it is replicated")
 SEEDS, STEPS, TIMEOUT_S = 60, 80, 240
 
 # The seeds in their order, until one tells of the anomaly.

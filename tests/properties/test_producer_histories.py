@@ -124,7 +124,7 @@ class World:
 
     def process(self) -> None:
         broker = self.random.choice(BROKERS)
-        state = self.simulation.cluster.state_of(broker)
+        state = self.simulation.cluster.lives.state_of(broker)
         if state == "running":
             if len(self.simulation.listening) > 1:
                 self.random.choice((self.simulation.pause, self.simulation.kill, self.simulation.stop))(broker)
@@ -138,7 +138,7 @@ class World:
 
     def finish(self) -> None:
         for broker in BROKERS:
-            if self.simulation.cluster.state_of(broker) == "paused":
+            if self.simulation.cluster.lives.state_of(broker) == "paused":
                 self.simulation.resume(broker)
             self.simulation.start(broker)
         self.simulation.followers("instant")

@@ -85,7 +85,7 @@ class Machine:
                     ):
                         pass
                 case "compact":
-                    simulation.cluster.compact("t", simulation.now)
+                    simulation.cluster.admin.compact("t", simulation.now)
                 case "advance":
                     simulation.advance(value)
         except KafkaError:

@@ -60,7 +60,7 @@ class World:
 
     def process(self) -> None:
         broker = self.random.choice(BROKERS)
-        state = self.simulation.cluster.state_of(broker)
+        state = self.simulation.cluster.lives.state_of(broker)
         if state == "running":
             [self.simulation.pause, self.simulation.kill][self.random.random() < 0.3](broker)
         elif state == "paused":
@@ -75,7 +75,7 @@ class World:
         while self.cuts:
             self.heal()
         for broker in BROKERS:
-            if self.simulation.cluster.state_of(broker) == "paused":
+            if self.simulation.cluster.lives.state_of(broker) == "paused":
                 self.simulation.resume(broker)
             self.simulation.start(broker)
         self.simulation.advance(20_000)

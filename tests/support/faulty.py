@@ -71,10 +71,10 @@ class FaultyCluster:
         self.clients: dict[Connection, AnyClient] = {}
         self.warnings: list[str] = []
         for broker_id in (1, 2, 3):
-            self.cluster.set_endpoint(broker_id, "host", 9091 + broker_id)
+            self.cluster.registry[broker_id].set_endpoint("host", 9091 + broker_id)
         replicas = [(leader - 1 + shift) % 3 + 1 for shift in range(3)]
         assignments = [(index, replicas) for index in range(partitions)]
-        self.cluster.create_topic(NewTopic("t", assignments=assignments), self.now)
+        self.cluster.admin.create_topic(NewTopic("t", assignments=assignments), self.now)
         self.settle()
 
     @property

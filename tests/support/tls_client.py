@@ -23,7 +23,7 @@ def context_of(ca: Path, certificate: ClientCertificate | None = None) -> ssl.SS
 def endpoint(kafka: FakeCluster, listener: str) -> NodeEndpoint:
     """Return the address of the first broker's listener of that name."""
     core = kafka._cluster._running.cluster
-    return core.endpoint(1, kafka._cluster._arguments.listener(listener))
+    return core.registry[1].endpoint(kafka._cluster._arguments.listener(listener))
 
 
 class TlsClient(RawClient):

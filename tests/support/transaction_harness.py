@@ -16,7 +16,7 @@ from fakebroker.core.replication.partition import NO_LEADER, Partition
 from fakebroker.core.transactions.coordinator import TransactionCoordinator
 from fakebroker.core.transactions.ending import ProducerIdAndEpoch
 from fakebroker.core.transactions.marker_sender import MarkerSender, TxnMarkerEntry
-from fakebroker.core.transactions.markers import Mark, write_marks
+from fakebroker.core.transactions.markers import TxnMarker, write_markers
 from fakebroker.core.transactions.state_manager import TransactionStateManager
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.slices import Slices, finish
@@ -44,8 +44,8 @@ class _Channel:
         broker = self._harness.simulation.cluster.brokers.get(broker_id)
         if broker is None or broker_id in self._harness.deaf:
             return False
-        mark = Mark(entry.producer_id, entry.producer_epoch, entry.marker, entry.transaction_version)
-        marks = {self._harness.partition(partition): mark for partition in entry.partitions}
+        txn_marker = TxnMarker(entry.producer_id, entry.producer_epoch, entry.marker, entry.transaction_version)
+        markers = {self._harness.partition(partition): txn_marker for partition in entry.partitions}
 
         def written(status: list[ProducePartitionStatus]) -> None:
             answered(
@@ -55,7 +55,7 @@ class _Channel:
                 }
             )
 
-        write_marks(broker.replicas, 30_000, marks, written, self._harness.now)
+        write_markers(broker.replicas, 30_000, markers, written, self._harness.now)
         return True
 
     def in_slices(self, where: str, slices: Slices[None]) -> None:

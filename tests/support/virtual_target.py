@@ -88,7 +88,9 @@ class VirtualTarget:
         simulation = self.simulation
         for topic in topics:
             assignments = [(partition, topic.broker_ids) for partition in range(topic.partitions)]
-            simulation.cluster.create_topic(NewTopic(topic.name, -1, -1, assignments, topic.configs), simulation.now)
+            simulation.cluster.admin.create_topic(
+                NewTopic(topic.name, -1, -1, assignments, topic.configs), simulation.now
+            )
         simulation.settle()
 
     def topic_ids(self, names: Sequence[str]) -> dict[str, UUID]:
@@ -146,4 +148,4 @@ class VirtualTarget:
         """Let all brokers have all metadata at once."""
 
     def set_quota(self, client_id: str, quotas: Mapping[str, float]) -> None:
-        self.simulation.cluster.alter_client_quotas(QuotaEntity(None, client_id), quotas)
+        self.simulation.cluster.members.client_quotas.alter(QuotaEntity(None, client_id), quotas)

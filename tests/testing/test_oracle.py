@@ -19,7 +19,7 @@ from fakebroker.testing.run import EVERY_STEP
 from fakebroker.testing.worlds import orders_at
 
 FOLDER = Path(fakebroker.testing.__file__).parent
-RULES = ("rules.elections", "rules.lives", "rules.producers", "rules.sockets", "rules.transactions")
+RULES = ("rules.elections", "rules.producers", "rules.requests", "rules.sockets", "rules.transactions")
 OWN = {f"fakebroker.testing.{name}" for name in ("messages", "oracle_partition", *RULES)}
 KEY = ("t", 0)
 
@@ -33,8 +33,8 @@ def test_it_knows_nothing_of_the_broker(name: str) -> None:
 
 
 def test_it_is_small() -> None:
-    assert code_lines("oracle") + code_lines("oracle_partition") < 386
-    assert code_lines("rules.elections") + code_lines("rules.lives") < 200
+    assert code_lines("oracle") + code_lines("oracle_partition") < 352
+    assert code_lines("rules.elections") + code_lines("rules.requests") < 212
 
 
 def code_lines(name: str) -> int:
@@ -54,7 +54,7 @@ def frozen_cluster() -> Oracle:
     oracle = Oracle([1, 2, 3], 1_000)
     oracle.create_topic("t", 1, 3, 2)
     oracle.set_followers(FROZEN, None, None, None)
-    oracle.connect(1, 1)
+    oracle.requests.connect(1, 1)
     return oracle
 
 
@@ -67,11 +67,15 @@ def run_to(oracle: Oracle, at_ms: int) -> None:
 def test_stuck_requests_time_out_one_after_the_other() -> None:
     """Reference: N pipelined requests with timeout T on a stuck partition are completed at T, 2T, 3T."""
     oracle = frozen_cluster()
-    oracle.send(1, *(ClientProduce(number, -1, 100, ((KEY, ClientBatch(b"%d" % number)),)) for number in (1, 2, 3)))
+    oracle.requests.send(
+        1, *(ClientProduce(number, -1, 100, ((KEY, ClientBatch(b"%d" % number)),)) for number in (1, 2, 3))
+    )
     for at_ms in (100, 200, 300):
-        oracle.handle(1)
+        oracle.requests.handle(1)
         run_to(oracle, at_ms)
-    assert oracle.outcomes == [ClientOutcome(1, 100 * number, number, ((KEY, 7, number - 1),)) for number in (1, 2, 3)]
+    assert oracle.requests.outcomes == [
+        ClientOutcome(1, 100 * number, number, ((KEY, 7, number - 1),)) for number in (1, 2, 3)
+    ]
     assert [logged.batch.ident for logged in oracle.partitions[KEY].log] == [b"1", b"2", b"3"]
 
 
@@ -79,38 +83,40 @@ def test_below_the_minimum_the_watermark_stands_and_appends_are_refused() -> Non
     """Reference, Kafka 3.7 and later: if the ISR drops below the minimum after the append, the error is 7 at the
     timeout. A later acks=-1 is refused with 19."""
     oracle = frozen_cluster()
-    oracle.send(
+    oracle.requests.send(
         1,
         ClientProduce(1, -1, 5_000, ((KEY, ClientBatch(b"a")),)),
         ClientProduce(2, -1, 5_000, ((KEY, ClientBatch(b"b")),)),
     )
-    oracle.handle(1)
+    oracle.requests.handle(1)
     run_to(oracle, 5_000)
     assert oracle.partitions[KEY].isr == {1}
-    oracle.handle(1)
-    assert [outcome.result for outcome in oracle.outcomes] == [((KEY, 7, 0),), ((KEY, 19, -1),)]
+    oracle.requests.handle(1)
+    assert [outcome.result for outcome in oracle.requests.outcomes] == [((KEY, 7, 0),), ((KEY, 19, -1),)]
     assert oracle.partitions[KEY].watermark == 0
 
 
 def test_a_consumer_sees_nothing_above_the_watermark() -> None:
     oracle = frozen_cluster()
-    oracle.send(1, ClientProduce(1, 1, 0, ((KEY, ClientBatch(b"a")),)), ClientFetch(2, KEY, 0, 0))
-    oracle.handle(1)
-    oracle.handle(1)
-    nothing = oracle.outcomes[-1]
+    oracle.requests.send(1, ClientProduce(1, 1, 0, ((KEY, ClientBatch(b"a")),)), ClientFetch(2, KEY, 0, 0))
+    oracle.requests.handle(1)
+    oracle.requests.handle(1)
+    nothing = oracle.requests.outcomes[-1]
     assert nothing.result == (0, 0, ())
     oracle.set_followers(-1, None, None, None)
-    oracle.send(1, ClientFetch(3, KEY, 0, 0))
-    oracle.handle(1)
-    assert oracle.outcomes[-1].result == (0, 1, (b"a",))
+    oracle.requests.send(1, ClientFetch(3, KEY, 0, 0))
+    oracle.requests.handle(1)
+    assert oracle.requests.outcomes[-1].result == (0, 1, (b"a",))
 
 
 def test_one_request_in_hand() -> None:
     oracle = frozen_cluster()
-    oracle.send(1, *(ClientProduce(number, -1, 100, ((KEY, ClientBatch(b"%d" % number)),)) for number in (1, 2)))
-    oracle.handle(1)
+    oracle.requests.send(
+        1, *(ClientProduce(number, -1, 100, ((KEY, ClientBatch(b"%d" % number)),)) for number in (1, 2))
+    )
+    oracle.requests.handle(1)
     with pytest.raises(Violation, match="out of turn"):
-        oracle.handle(1)
+        oracle.requests.handle(1)
 
 
 PLAN = (

@@ -10,16 +10,20 @@ Theory   There is no model. A member reports the epoch and partitions of its las
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from random import Random
 from typing import Any
 
 from conformance import frames, group_frames
 from conformance.consumer_group_frames import describe, heartbeat
-from conformance.generated.walks.admin import AdminWalker
 from conformance.generated.walks.told import ALL_TOLD, FEWER, told_epoch
 from conformance.generated.walks.walk import CLIENTS, GROUP, LONG_MS, Step, Walk
 
 _OFFSET_COMMIT, _OFFSET_FETCH, _OFFSET_DELETE = 8, 9, 47
+_CREATE_PARTITIONS, _DELETE_RECORDS, _ALTER_CONFIGS = 37, 21, 44
+_TOPIC, _GROUP = 2, 32  # kinds of resources
+_LIMIT = timedelta(seconds=10)
+_ADMIN = "d8"  # its connection; it shares a letter with a member, and no connection
 
 
 class _Member:
@@ -38,11 +42,18 @@ class _Member:
         return f"member-{self.letter}"
 
 
-class ConsumerWalker(AdminWalker):
-    """Makes one walk."""
+class ConsumerWalker:
+    """Makes one walk. `topics` are two names, called after the group, so that each walk has its own; the first one is
+    there from the start."""
 
     def __init__(self, random: Random, brokers: int = 1) -> None:
-        super().__init__(random, brokers)
+        self._random = random
+        self._brokers = brokers
+        self.steps: list[Step] = []
+        self.topics = [f"{GROUP}-t1", f"{GROUP}-t2"]
+        self._number = 0
+        self._partitions: dict[str, int] = {}
+        self._coordinator = 1
         self._members = [_Member(letter, random) for letter in CLIENTS[: random.choice([1, 2, 2, 3, 3, 4])]]
         self._is_range = random.random() < 0.5
 
@@ -54,7 +65,7 @@ class ConsumerWalker(AdminWalker):
     def go(self, length: int) -> None:
         """Make steps until there are so many."""
         if not self.steps:
-            self._begin()
+            self._create(self.topics[0])
         actions: list[tuple[int, Callable[[_Member], None]]] = [
             (10, self._join),
             (12, self._beat),
@@ -66,7 +77,7 @@ class ConsumerWalker(AdminWalker):
             (1, self._describe),
             (1, self._delete),
             (1, self._go_away),
-            (5, lambda member: self._administer()),
+            (5, self._administer),
         ]
         weights = [weight for weight, _ in actions]
         while len(self.steps) < length:
@@ -191,6 +202,81 @@ class ConsumerWalker(AdminWalker):
         self.steps.append(Step(member.conn, None))
         member.life += 1
 
+    # The admin.
+
+    def _administer(self, member: _Member) -> None:
+        name = self._a_topic()
+        if name not in self._partitions:
+            self._create(name)
+            return
+        self._random.choices(
+            [self._grow, self._delete_topic, self._write, self._delete_records, self._alter_topic, self._alter_group],
+            [3, 1, 2, 2, 1, 1],
+        )[0](name)
+
+    def _create(self, name: str) -> None:
+        self._partitions[name] = self._random.choice([1, 2, 3, 4])
+        assignments = [
+            {"partition_index": index, "broker_ids": list(range(1, self._brokers + 1))}
+            for index in range(self._partitions[name])
+        ]
+        topic = {"name": name, "assignments": assignments, "configs": []}
+        self._ask(frames.create_topics([topic], correlation_id=self._next()))
+
+    def _grow(self, name: str) -> None:
+        more = self._random.choice([0, 1, 1, 2])
+        self._partitions[name] += more
+        placed = [{"broker_ids": list(range(1, self._brokers + 1))} for _ in range(more)]  # where Kafka would by chance
+        topic = {"name": name, "count": self._partitions[name], "assignments": placed or None}
+        values = {"topics": [topic], "timeout": _LIMIT, "validate_only": False}
+        self._ask(frames.request(_CREATE_PARTITIONS, self._random.choice([1, 2, 3]), values, self._next()))
+
+    def _delete_topic(self, name: str) -> None:
+        del self._partitions[name]
+        self._ask(frames.delete_topics([name], correlation_id=self._next()))
+
+    def _write(self, name: str) -> None:
+        records = frames.batch(*(b"%d" % number for number in range(self._random.choice([1, 3]))))
+        partition = self._random.randrange(self._partitions[name])
+        self._ask(frames.produce(name, {partition: records}, correlation_id=self._next()))
+
+    def _delete_records(self, name: str) -> None:
+        part = {"partition_index": self._random.randrange(self._partitions[name])}
+        part["offset"] = self._random.choice([-1, 0, 1, 2, 5])
+        values = {"topics": [{"name": name, "partitions": [part]}], "timeout": _LIMIT}
+        self._ask(frames.request(_DELETE_RECORDS, self._random.choice([1, 2]), values, self._next()))
+
+    def _alter_topic(self, name: str) -> None:
+        key, value = self._random.choice(
+            [("max.message.bytes", "2000"), ("retention.bytes", "1000000"), ("min.insync.replicas", "2"), ("no", "1")]
+        )
+        self._alter(_TOPIC, name, key, value)
+
+    def _alter_group(self, name: str) -> None:
+        key, value = self._random.choice(
+            [
+                ("consumer.session.timeout.ms", "50000"),
+                ("consumer.heartbeat.interval.ms", "6000"),
+                ("consumer.session.timeout.ms", "1"),
+            ]
+        )
+        self._alter(_GROUP, GROUP, key, value)
+
+    def _alter(self, kind: int, name: str, key: str, value: str) -> None:
+        configs: list[Any] = [{"name": key, "config_operation": 0, "value": value}]
+        resource = {"resource_type": kind, "resource_name": name, "configs": configs}
+        values = {"resources": [resource], "validate_only": self._rarely()}
+        self._ask(frames.request(_ALTER_CONFIGS, 1, values, self._next()))
+
+    def _a_topic(self) -> str:
+        return self._random.choice(self.topics)
+
+    def _ask(self, frame: bytes) -> None:
+        """Send a request of the admin."""
+        self.steps.append(Step(_ADMIN, frame, settles=True))
+
+    # Chance.
+
     def _some_topics(self) -> list[str]:
         """Return topics that exist, did exist or will exist: one alone for the uniform assignor."""
         names = self.topics if self._is_range else self.topics[:1]
@@ -205,6 +291,16 @@ class ConsumerWalker(AdminWalker):
         if not self._very_rarely():
             return member.member_id
         return self._random.choice([*(other.member_id for other in self._members), "nobody"])
+
+    def _rarely(self) -> bool:
+        return self._random.random() < 0.12
+
+    def _very_rarely(self) -> bool:
+        return self._random.random() < 0.04
+
+    def _next(self) -> int:
+        self._number += 1
+        return self._number
 
     def _say(self, member: _Member, frame: bytes) -> None:
         self.steps.append(Step(member.conn, frame, broker=self._coordinator))

@@ -93,7 +93,7 @@ def error_response(ctx: RequestContext, request: WriteTxnMarkersRequest, code: E
             NOT_ENOUGH_REPLICAS=UNANSWERED,
             NOT_LEADER_OR_FOLLOWER=UNANSWERED,
             CORRUPT_MESSAGE=DISK,
-            MESSAGE_TOO_LARGE="needs a limit below the size of a mark",
+            MESSAGE_TOO_LARGE="needs a limit below the size of a marker",
         ),
     ),
 )
@@ -127,7 +127,7 @@ def handle(ctx: RequestContext, request: WriteTxnMarkersRequest) -> Slices[None]
             marker.transaction_version if ctx.api_version >= _VERSION_SINCE else 0,
             partitions,
         )
-        ctx.transactions.mark_writer.write(entry, partial(written, marker))
+        ctx.transactions.marker_writer.write(entry, partial(written, marker))
     if not request.markers:
         yield from _respond(ctx, results)
 

@@ -27,10 +27,10 @@ class CutOff(StateFault):
 
     def begin(self) -> None:
         preset, lives = self.preset, self._lives
-        lives.cut(preset.a, preset.b, preset.without_controller, lives.now)
+        lives.cut(preset.a, preset.b, preset.without_controller, self._clock.now)
         self._acted()
         self._done()
 
     def undo(self) -> None:
         preset, lives = self.preset, self._lives
-        lives.join(preset.a, preset.b, preset.without_controller, lives.now)
+        lives.join(preset.a, preset.b, preset.without_controller, self._clock.now)

@@ -42,17 +42,17 @@ class NoSpace(StateFault):
 
     def check(self) -> None:
         self._lives.state_of(self.preset.broker)
-        if self._lives.registry[self.preset.broker].on_disk_full is not None:
+        if self._members.registry[self.preset.broker].on_disk_full is not None:
             raise ValueError(f"the disk of broker {self.preset.broker} is full already")
 
     def begin(self) -> None:
-        self._lives.registry[self.preset.broker].on_disk_full = self._wake
+        self._members.registry[self.preset.broker].on_disk_full = self._wake
         self._await_checkpoint()
 
     def _await_checkpoint(self) -> None:
-        lives = self._lives
-        alarm = Alarm(lives.config.replica_high_watermark_checkpoint_interval_ms, self._checkpoint)
-        lives.housekeeping.timer.add(alarm, lives.now.mono_ms)  # no client waits for this timer
+        members = self._members
+        alarm = Alarm(members.config.replica_high_watermark_checkpoint_interval_ms, self._checkpoint)
+        members.housekeeping.timer.add(alarm, self._clock.now.mono_ms)  # no client waits for this timer
 
     def _checkpoint(self) -> None:
         if not self.is_over:
@@ -62,12 +62,12 @@ class NoSpace(StateFault):
     def go_on(self) -> None:
         broker_id, lives = self.preset.broker, self._lives
         if not self.is_over and lives.state_of(broker_id) in (RUNNING, STOPPING):
-            lives.kill_broker(broker_id, lives.now)
+            lives.kill_broker(broker_id, self._clock.now)
             self.is_done = True
             self._acted()
 
     def undo(self) -> None:
-        self._lives.registry[self.preset.broker].on_disk_full = None
+        self._members.registry[self.preset.broker].on_disk_full = None
 
 
 @final
@@ -78,17 +78,17 @@ class SlowWrites(StateFault):
 
     def check(self) -> None:
         self._lives.state_of(self.preset.broker)
-        if self._lives.registry[self.preset.broker].disk_write_ms:
+        if self._members.registry[self.preset.broker].disk_write_ms:
             raise ValueError(f"the disk of broker {self.preset.broker} is slow already")
 
     def begin(self) -> None:
         broker_id, ms = self.preset.broker, self.preset.ms
-        self._lives.registry[broker_id].disk_write_ms = ms
+        self._members.registry[broker_id].disk_write_ms = ms
         when = {"api": list(WRITES), "broker": broker_id}
         self._armed = self._engine.add(Fault(when, Delay(ms), every_time))
         self._acted()
         self._done()
 
     def undo(self) -> None:
-        self._lives.registry[self.preset.broker].disk_write_ms = 0
+        self._members.registry[self.preset.broker].disk_write_ms = 0
         self._engine.remove(self._armed)

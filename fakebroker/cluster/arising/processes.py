@@ -10,7 +10,8 @@ from collections import deque
 from typing import Final, final
 
 from fakebroker.cluster.arising.state_fault import StateFault
-from fakebroker.cluster.lives import KILLED, PAUSED, RUNNING, STOPPED, STOPPING, Lives
+from fakebroker.cluster.lives import KILLED, PAUSED, RUNNING, STOPPED, STOPPING
+from fakebroker.cluster.members import Members
 from fakebroker.core.faults.presets import GcPause, RollingRestart, UncleanShutdown
 from fakebroker.core.journal.broker_events import (
     BrokerKilled,
@@ -39,10 +40,10 @@ class _ProcessFault(StateFault):
     """A state fault that goes on whenever a broker may be back."""
 
     def _listen(self) -> None:
-        self._lives.probe.listen(self._hear, *_CHANGES)
+        self._members.probe.listen(self._hear, *_CHANGES)
 
     def stop_listening(self) -> None:
-        self._lives.probe.leave(self._hear)
+        self._members.probe.leave(self._hear)
 
     def _hear(self, event: Event, subject: object) -> None:
         self._wake()
@@ -59,7 +60,7 @@ class StandStill(StateFault):
 
     def begin(self) -> None:
         broker_id, lives = self.preset.broker, self._lives
-        lives.pause_broker(broker_id, lives.now)
+        lives.pause_broker(broker_id, self._clock.now)
         self._pause = lives.pauses_of(broker_id)
         self._acted()
         self._engine.after(self.preset.ms, self._wake)
@@ -73,7 +74,7 @@ class StandStill(StateFault):
     def undo(self) -> None:
         broker_id, lives = self.preset.broker, self._lives
         if lives.state_of(broker_id) == PAUSED and lives.pauses_of(broker_id) == self._pause:
-            lives.resume_broker(broker_id, lives.now)
+            lives.resume_broker(broker_id, self._clock.now)
 
 
 @final
@@ -87,15 +88,15 @@ class Crash(_ProcessFault):
 
     def begin(self) -> None:
         broker_id, lives = self.preset.broker, self._lives
-        lives.kill_broker(broker_id, lives.now)
+        lives.kill_broker(broker_id, self._clock.now)
         self._acted()
         self._listen()
-        lives.start_broker(broker_id, lives.now)
+        lives.start_broker(broker_id, self._clock.now)
         self._wake()
 
     def go_on(self) -> None:
         broker_id, lives = self.preset.broker, self._lives
-        if not self.is_over and lives.state_of(broker_id) == RUNNING and lives.registry.is_alive(broker_id):
+        if not self.is_over and lives.state_of(broker_id) == RUNNING and self._members.registry.is_alive(broker_id):
             self.is_done = True
             self.finish("the broker is back")
 
@@ -111,15 +112,15 @@ class Restarts(_ProcessFault):
     preset: RollingRestart
 
     def check(self) -> None:
-        for broker_id in self._lives.registry.broker_ids:
+        for broker_id in self._members.registry.broker_ids:
             self._check_broker(broker_id, RUNNING)
-            if self._lives.registry[broker_id].isolations:
+            if self._members.registry[broker_id].isolations:
                 raise ValueError(
                     f"'rolling_restart' needs controlled shutdowns: broker {broker_id} does not reach the controller"
                 )
 
     def begin(self) -> None:
-        self._left = deque(self._lives.registry.broker_ids)
+        self._left = deque(self._members.registry.broker_ids)
         self._broker_id = -1  # the broker at its turn
         self._is_up_ms: int | None = None  # time to start it, once it is down
         self._listen()
@@ -136,15 +137,15 @@ class Restarts(_ProcessFault):
             return self._next()
         state = lives.state_of(self._broker_id)
         if state in (STOPPED, KILLED):
-            now_ms = lives.now.mono_ms
+            now_ms = self._clock.now.mono_ms
             if self._is_up_ms is None:
                 self._is_up_ms = now_ms + self.preset.down_ms
                 self._engine.after(self.preset.down_ms, self._wake)
             if now_ms >= self._is_up_ms:
-                lives.start_broker(self._broker_id, lives.now)
+                lives.start_broker(self._broker_id, self._clock.now)
                 return lives.state_of(self._broker_id) == RUNNING
             return False
-        if state == RUNNING and self._is_up_ms is not None and is_back(lives, self._broker_id):
+        if state == RUNNING and self._is_up_ms is not None and is_back(self._members, self._broker_id):
             self._broker_id = -1
             self._acted()
             return True
@@ -157,22 +158,22 @@ class Restarts(_ProcessFault):
             self.finish("all brokers are back")
             return False
         broker_id = self._left.popleft()
-        if lives.state_of(broker_id) == PAUSED or lives.registry[broker_id].isolations:
+        if lives.state_of(broker_id) == PAUSED or self._members.registry[broker_id].isolations:
             return True
         self._broker_id, self._is_up_ms = broker_id, None
-        lives.stop_broker(broker_id, lives.now)
+        lives.stop_broker(broker_id, self._clock.now)
         return True
 
     def undo(self) -> None:
         lives = self._lives
         if self._is_up_ms is not None and lives.state_of(self._broker_id) in (STOPPED, KILLED):
-            lives.start_broker(self._broker_id, lives.now)
+            lives.start_broker(self._broker_id, self._clock.now)
 
 
-def is_back(lives: Lives, broker_id: int) -> bool:
+def is_back(members: Members, broker_id: int) -> bool:
     """Return True if the broker is registered and unfenced, and in the ISRs of all its replicas."""
-    if not lives.registry.is_alive(broker_id):
+    if not members.registry.is_alive(broker_id):
         return False
     return all(
-        broker_id in partition.isr for partition in lives.metadata.partitions() if broker_id in partition.replicas
+        broker_id in partition.isr for partition in members.metadata.partitions() if broker_id in partition.replicas
     )

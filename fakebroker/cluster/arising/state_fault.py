@@ -13,6 +13,7 @@ from typing import Protocol
 
 from fakebroker.cluster.faults.host import Wait
 from fakebroker.cluster.lives import Lives
+from fakebroker.cluster.members import Members
 from fakebroker.core.faults.armed import Armed
 from fakebroker.core.faults.fault import Fault
 from fakebroker.core.faults.presets import Preset
@@ -40,12 +41,14 @@ class StateFault(Plan):
     """A state fault. `name` is its name in the journal: "a1". `hits` counts how often it acted on a broker. The
     functions in `on_change` are called when any of this changes."""
 
-    def __init__(self, lives: Lives, engine: Engine, name: str, preset: Preset) -> None:
+    def __init__(self, members: Members, lives: Lives, engine: Engine, name: str, preset: Preset) -> None:
         self.name = name
         self.preset = preset
         self.hits = 0
         self.is_done = self.is_over = False
         self.on_change: list[Callable[[], None]] = []
+        self._members = members
+        self._clock = members.clock
         self._lives = lives
         self._engine = engine
 
@@ -87,7 +90,7 @@ class StateFault(Plan):
         if not self.is_over:
             self.is_over = True
             self.stop_listening()
-            probe = self._lives.probe
+            probe = self._members.probe
             if probe.listeners:
                 probe.tell(FaultRemoved(*probe.times, self.name, self.hits, why))
             self._changed()

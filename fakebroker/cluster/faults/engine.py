@@ -28,6 +28,7 @@ from fakebroker.cluster.faults.request import FaultyRequest
 from fakebroker.cluster.faults.tree import Tree
 from fakebroker.cluster.faults.waiting import Alarm, CoalescedResponses
 from fakebroker.cluster.lives import Lives
+from fakebroker.cluster.members import Members
 from fakebroker.core.broker.broker import Broker
 from fakebroker.core.clock import HasNow, Now
 from fakebroker.core.errors import KafkaError
@@ -59,6 +60,7 @@ class Faults(Interceptor):
 
     def __init__(
         self,
+        members: Members,
         lives: Lives,
         sockets: SocketServer,
         dispatcher: Dispatcher,
@@ -66,19 +68,20 @@ class Faults(Interceptor):
         expire_sessions: Callable[[str], int],
     ) -> None:
         self.sockets = sockets
-        self._changes = ClusterChanges(lives, expire_sessions)
+        self._changes = ClusterChanges(members, lives, expire_sessions)
         self.due: list[Plan] = []
         self.is_acting = False
         self.armed: list[Armed] = []  # all that were ever installed
         self.at_connect: list[Armed] = []
-        self.arising = StateFaults(lives, self)
-        self._lives = lives
+        self.arising = StateFaults(members, lives, self)
+        self._members = members
+        self._clock = members.clock
         self._dispatcher = dispatcher
         self._emit = emit
         self._index = Index(self._resolve)
         dispatcher.interceptor = self
         dispatcher.logins = FaultyLogins(self, self._tree, lambda: self._elapsed_ms)
-        self._start_ms = lives.now.mono_ms
+        self._start_ms = self._clock.now.mono_ms
         self._apis = registry.load()
         self._held: dict[Armed, list[Wait]] = {}
         self._kept: dict[Connection, CoalescedResponses] = {}
@@ -90,7 +93,7 @@ class Faults(Interceptor):
 
     def add(self, fault: Fault) -> Armed:
         """Install a fault. Raises ValueError if it names a broker that there is not."""
-        check_brokers(fault.when, fault.do, self._lives.registry.broker_ids)
+        check_brokers(fault.when, fault.do, self._members.registry.broker_ids)
         armed = Armed(len(self.armed) + 1, fault)
         self.armed.append(armed)
         if fault.when.at == CONNECT:
@@ -98,7 +101,7 @@ class Faults(Interceptor):
         else:
             self._index.add(armed)
             self._look_or_not()
-        probe = self._lives.probe
+        probe = self._members.probe
         if probe.listeners:
             probe.tell(FaultAdded(*probe.times, armed.name, str(fault)))
         return armed
@@ -109,7 +112,7 @@ class Faults(Interceptor):
             armed.is_removed = True
             armed.removed_why = why
             self._forget(armed)
-            probe = self._lives.probe
+            probe = self._members.probe
             if probe.listeners:
                 probe.tell(FaultRemoved(*probe.times, armed.name, armed.hits, why))
             self.release(armed)
@@ -174,7 +177,7 @@ class Faults(Interceptor):
         request = FaultyRequest(self, broker, connection, decoded, faults)
         connection.plan = request
         if not self._under_way:
-            self._lives.probe.listen(self._hear, Append, Parked)
+            self._members.probe.listen(self._hear, Append, Parked)
         self._under_way[connection.trail.request] = request
         self.go_on(request)
         return True
@@ -202,7 +205,7 @@ class Faults(Interceptor):
     def _has_ended(self, request: FaultyRequest) -> None:
         """Remove the listener after the last request that needs it."""
         if self._under_way.pop(request.number, None) is not None and not self._under_way:
-            self._lives.probe.leave(self._hear)
+            self._members.probe.leave(self._hear)
 
     # Calls from the plans.
 
@@ -217,7 +220,7 @@ class Faults(Interceptor):
             self.due.append(plan)
 
     def fired(self, armed: Armed, connection: Connection, point: str, is_login: bool = False) -> None:
-        probe = self._lives.probe
+        probe = self._members.probe
         if probe.listeners:
             trail, done = connection.trail, ", ".join(map(str, armed.fault.do))
             if probe.hears(Answer) and not is_login:
@@ -241,7 +244,7 @@ class Faults(Interceptor):
 
     def after(self, ms: int, wake: Callable[[], None]) -> Wait:
         wait = Wait(wake)
-        self._lives.timer.timer.add(Alarm(ms, wait.end), self._lives.now.mono_ms)
+        self._members.timer.timer.add(Alarm(ms, wait.end), self._clock.now.mono_ms)
         return wait
 
     def hold(self, armed: Armed, wake: Callable[[], None]) -> Wait:
@@ -261,7 +264,7 @@ class Faults(Interceptor):
             self.sockets.close(connection, why)
 
     def write(self, connection: Connection, data: bytes, size: int | None) -> None:
-        if size is not None and self._lives.probe.hears(Answer):
+        if size is not None and self._members.probe.hears(Answer):
             self.sockets.tell_answer(connection, size)
         if connection.is_closed:
             self._kept.pop(connection, None)
@@ -301,9 +304,9 @@ class Faults(Interceptor):
         self, broker: Broker, connection: Connection, asked: DecodedRequest, code: ErrorCode, is_template: bool
     ) -> None:
         api, header = self._apis[asked.header.api_key], asked.header
-        probe = _NOBODY if is_template else self._lives.probe
+        probe = _NOBODY if is_template else self._members.probe
         throttled_ms = 0 if is_template else -1
-        size, now = len(asked.frame), self._lives.now
+        size, now = len(asked.frame), self._clock.now
         context = RequestContext(
             broker, self.sockets, connection, header, size, api.throttled, now, probe, throttled_ms
         )
@@ -316,8 +319,8 @@ class Faults(Interceptor):
         if broker.is_stopped:
             connection.request = None
             return
-        self._lives.probe.request = connection.trail.request
-        self._dispatcher.handle(broker, connection, self._lives.now)
+        self._members.probe.request = connection.trail.request
+        self._dispatcher.handle(broker, connection, self._clock.now)
 
     # Internal methods.
 
@@ -331,12 +334,12 @@ class Faults(Interceptor):
 
     @property
     def _elapsed_ms(self) -> int:
-        return self._lives.now.mono_ms - self._start_ms
+        return self._clock.now.mono_ms - self._start_ms
 
     def _resolve(self, topic_id: UUID | None, name: str | None) -> tuple[UUID | None, str | None]:
         """Return both the id and the name of a topic, as far as they are known."""
         if name:
-            topic = self._lives.metadata.topic(name)
+            topic = self._members.metadata.topic(name)
             return (None if topic is None else topic.topic_id), name
-        topic = None if topic_id is None else self._lives.metadata.topic_by_id(topic_id)
+        topic = None if topic_id is None else self._members.metadata.topic_by_id(topic_id)
         return topic_id, (None if topic is None else topic.name)

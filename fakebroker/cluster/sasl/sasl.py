@@ -51,17 +51,17 @@ class Sasl:
             controller.scram_credentials,
             controller.delegation_tokens.credential,
             self._hosts,
-            members,
+            members.clock,
             random,
         )
         self._services = SaslServices(
             sockets,
             self.mechanisms,
             RequestReader(dispatcher.read_any_header),
-            Responses(sockets, members.brokers, members.probe, members),
+            Responses(sockets, members.brokers, members.probe, members.clock),
             dispatcher.takes_login,
             members.probe,
-            members,
+            members.clock,
         )
 
     def _hosts(self, broker_id: int, listener: Listener) -> set[str]:

@@ -16,7 +16,7 @@ from fakebroker.control.hosted import HostedCluster
 from fakebroker.core.security.acl_binding import AclBinding
 from fakebroker.protocol.slices import Slices
 from fakebroker.server.security.acls_in_hand import acl_to_json, filter_of, read_acls
-from fakebroker.server.security.users_in_hand import Secrets, known_mechanisms, learn_in_slices
+from fakebroker.server.security.users_in_hand import learn_in_slices
 
 _LISTED = 32  # in a slice
 router = APIRouter(tags=["security"], route_class=Route)
@@ -48,7 +48,7 @@ async def get_acls(here: Here, query: Annotated[AclOf, Query()]) -> Response:
     """The ACLs that match, the oldest first. Without a query that is all of them."""
     with given():
         wanted = filter_of(**query.model_dump())
-    acls = await here.work.do(here.core.acls_in_slices(wanted))
+    acls = await here.work.do(here.core.admin.acls_in_slices(wanted))
     return await _acls(here, acls)
 
 
@@ -57,7 +57,7 @@ async def add_acl(here: Here, acl: NewAcl) -> NewAcl:
     """Allow or deny an operation from the next request on. It takes an authorizer (docs/security.md)."""
     with given():
         [binding] = read_acls([acl.model_dump()])
-        here.cluster._create_acl(binding)
+        here.core.admin.create_acl(binding)
     return NewAcl(**acl_to_json(binding))
 
 
@@ -66,7 +66,7 @@ async def remove_acls(here: Here, body: AclOf) -> Response:
     """Remove the ACLs that match, and return them. An empty body matches all."""
     with given():
         wanted = filter_of(**body.model_dump())
-    return await _acls(here, await here.work.do(here.core.delete_acls_in_slices(wanted)))
+    return await _acls(here, await here.work.do(here.core.admin.delete_acls_in_slices(wanted)))
 
 
 @router.get("/users", response_model=UserList)
@@ -80,7 +80,7 @@ async def put_user(here: Here, body: NewUser) -> Response:
     """Add a user, or change its password, for the next login."""
     with given():
         await here.work.do(learn_in_slices(body.name, body.password, body.mechanisms))
-        here.cluster._put_user(body.name, Secrets(body.name, body.password, body.mechanisms))
+        here.cluster.users.add(body.name, body.password, mechanisms=body.mechanisms)
     return await _users(here)
 
 
@@ -88,7 +88,7 @@ async def put_user(here: Here, body: NewUser) -> Response:
 async def remove_user(here: Here, body: UserOf) -> Response:
     """Remove a user, or some of its mechanisms. Its sessions go on."""
     with given():
-        if not here.cluster._remove_user(body.name, known_mechanisms(body.mechanisms)):
+        if not here.cluster.users.remove(body.name, mechanisms=body.mechanisms):
             raise not_found(f"there is no user {body.name!a} with such a mechanism")
     return await _users(here)
 

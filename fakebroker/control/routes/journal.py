@@ -147,7 +147,7 @@ def matcher(core: Cluster, query: JournalQuery) -> Callable[[Event], bool]:
         if query.api is not None:
             wanted["api"] = known_name(query.api, api_keys(), "API")
         if query.broker is not None:
-            core.state_of(query.broker)
+            core.lives.state_of(query.broker)
         error = None if query.error is None else kafka_name(error_from_name(query.error))
 
     if types is None and not wanted and error is None:

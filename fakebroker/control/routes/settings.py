@@ -37,7 +37,7 @@ class QuotaList(BaseModel):
 @router.get("/configs")
 async def get_configs(here: Here) -> BrokerConfigs:
     """The settings that were altered while the brokers run."""
-    return BrokerConfigs(configs=dict(here.core.broker_configs.texts(None)))
+    return BrokerConfigs(configs=dict(here.core.members.broker_configs.texts(None)))
 
 
 @router.put("/configs")
@@ -62,7 +62,7 @@ async def set_quota(here: Here, body: Quota) -> Response:
         known = ", ".join(name for name in Quota.model_fields if name not in Entity.model_fields)
         raise ControlError(422, "INVALID_BODY", f"no quota is given: set one of {known}")
     with given():
-        here.cluster._alter_quotas(_entity(body), given_)
+        here.core.members.client_quotas.alter(_entity(body), given_)
     return await _quotas(here)
 
 
@@ -70,7 +70,7 @@ async def set_quota(here: Here, body: Quota) -> Response:
 async def remove_quota(here: Here, body: Entity) -> Response:
     """Remove all quotas of an entity."""
     with given():
-        here.cluster._alter_quotas(_entity(body), None)
+        here.core.members.client_quotas.alter(_entity(body), None)
     return await _quotas(here)
 
 
@@ -80,7 +80,9 @@ def _entity(body: Entity) -> QuotaEntity:
 
 async def _quotas(here: HostedCluster) -> Response:
     """Return a QuotaList."""
-    return Response(await here.work.do(_list(list(here.core.client_quotas.image))), media_type="application/json")
+    return Response(
+        await here.work.do(_list(list(here.core.members.client_quotas.image))), media_type="application/json"
+    )
 
 
 def _list(entries: list[Entry]) -> Slices[str]:

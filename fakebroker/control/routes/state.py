@@ -108,7 +108,7 @@ async def wait_for_parked(here: Here, body: ParkedWait) -> PurgatoryWaited:
     with given():
         api = None if body.api is None else known_name(body.api, _PARKED, "purgatory of")
         if body.broker is not None:
-            here.core.state_of(body.broker)
+            here.core.lives.state_of(body.broker)
 
     def matching() -> Slices[list[Waits]]:
         meant: list[Waits] = []

@@ -44,7 +44,7 @@ class Proxies:
         for number, broker_id in enumerate(core.registry.broker_ids, 1):
             if (proxy := self.all.get(f"kafka{number}")) is not None:
                 _, port = address_of(proxy.listen)
-                core.set_endpoint(broker_id, core.endpoint(broker_id).host, port)
+                core.registry[broker_id].set_endpoint(core.registry[broker_id].endpoint().host, port)
 
     def find(self, name: str) -> Proxy:
         proxy = self.all.get(name)

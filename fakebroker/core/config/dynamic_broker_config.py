@@ -6,8 +6,9 @@ Theory   Four layers, of which the nearest counts: a broker's own settings, thos
          derived from a setting registers once with `on_change`, and is called when the new snapshots are in place.
          Registration of a setting that cannot be altered is an error. Settings are kept as text, under any name: Kafka
          keeps unknown ones for plugins. Some can only be set here (broker_quota_config.py).
-         A listener has the settings of the moment when it opens: its broker starts, or it is added. Only its key store
-         and its trust store are those of now (SslConfigs.RECONFIGURABLE_CONFIGS).
+         A listener of the start has the settings that were given at the start, also when its broker starts again: a
+         broker opens it before it reads what was altered. One that was added has those of the moment when it opens.
+         Only key stores and trust stores are those of now (SslConfigs.RECONFIGURABLE_CONFIGS).
 Source   server/.../config/DynamicBrokerConfig.java validateConfigs; server/.../DynamicThreadPool.java @ 4.4 (read out
          of the released jars); core/.../server/DynamicBrokerConfig.scala @ 4.0; core/.../network/SocketServer.scala
          Processor @ 4.0; clients/.../common/security/ssl/SslFactory.java createNewSslEngineFactory;
@@ -69,7 +70,7 @@ class DynamicBrokerConfig:
         self._own: dict[int, BrokerConfig] = {}
         self._of_listeners: dict[tuple[bool, int, str, str, bool], BrokerConfig] = {}  # until the next change
         self._at_start = _Settings(config.listener_texts, self.current)
-        self._when_opened: dict[tuple[int, str], _Settings] = {}  # by broker and listener; "" for all of a broker
+        self._when_opened: dict[tuple[int, str], _Settings] = {}  # of listeners that were added, by broker and name
         self._reconfigurables: list[tuple[frozenset[str], Reconfigure]] = []
         self._validators: list[Validate] = []
 
@@ -108,10 +109,8 @@ class DynamicBrokerConfig:
             config = self._of_listeners[key] = _as_seen_by(settings, listener, mechanism, has_sasl)
         return config
 
-    def open_listener(self, broker_id: int, listener: str = "") -> None:
-        """Note that a listener of a broker opens, with the present settings; by default all of its listeners."""
-        if not listener:
-            self._when_opened = {opened: of for opened, of in self._when_opened.items() if opened[0] != broker_id}
+    def open_listener(self, broker_id: int, listener: str) -> None:
+        """Note that a listener opens that was added to a broker. It gets the present settings."""
         self._when_opened[broker_id, listener] = self._present(broker_id)
         self._of_listeners.clear()
 
@@ -126,7 +125,7 @@ class DynamicBrokerConfig:
 
     def _opened(self, broker_id: int, listener: str) -> _Settings:
         """Return the settings with which a listener was opened, with the stores of now."""
-        opened = self._when_opened.get((broker_id, listener)) or self._when_opened.get((broker_id, ""), self._at_start)
+        opened = self._when_opened.get((broker_id, listener), self._at_start)
         [prefix] = prefixes_of(listener)
         present = self._present(broker_id).texts
         fixed = {name: text for name, text in opened.texts.items() if not _is_store(name, prefix)}

@@ -96,6 +96,11 @@ class DynamicListenerConfig:
                 changes.append(ListenerChange(broker_id, removed))
         return changes
 
+    def reopen(self, broker_id: int) -> None:
+        """Note that a broker has started, and opens the listeners again that were added."""
+        for name in self._registry[broker_id].added_listeners:
+            self._configs.open_listener(broker_id, name)
+
     def _wanted(self, broker_id: int) -> dict[str, AddedListener]:
         """Return the listeners beside the advertised ones, by name."""
         text = self._configs.texts(broker_id).get(LISTENERS)

@@ -30,7 +30,7 @@ from fakebroker.core.coordinator.record import CoordinatorRecord
 from fakebroker.core.coordinator.shard import CoordinatorShard
 from fakebroker.core.coordinator.timeline import SnapshotRegistry
 from fakebroker.core.coordinator.write_event import WriteEvent
-from fakebroker.core.transactions.markers import Mark, Producer
+from fakebroker.core.transactions.markers import Producer, TxnMarker
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.record_batch import RECORD_BATCH_OVERHEAD, Record
 from fakebroker.protocol.slices import Slices, finish
@@ -207,13 +207,15 @@ class CoordinatorContext(Generic[S]):
             self.shard.replay(before + number, producer.producer_id, producer.producer_epoch, encoded_record.record)
         self._wait_for_commit(offset, event)
 
-    def complete_transaction(self, event: WriteEvent, mark: Mark) -> Slices[None]:
+    def complete_transaction(self, event: WriteEvent, txn_marker: TxnMarker) -> Slices[None]:
         """Write the transaction marker, and replay it. Raises KafkaError."""
         assert self.shard is not None
         self.flush()
-        offset = self._writer.append_mark(self.index, mark, self._now())
-        is_commit = mark.marker.control_type == COMMIT
-        yield from self.shard.replay_end_transaction_marker(mark.producer_id, mark.producer_epoch, is_commit)
+        offset = self._writer.append_marker(self.index, txn_marker, self._now())
+        is_commit = txn_marker.marker.control_type == COMMIT
+        yield from self.shard.replay_end_transaction_marker(
+            txn_marker.producer_id, txn_marker.producer_epoch, is_commit
+        )
         self._wait_for_commit(offset, event)
 
     def _encoded(self, records: Sequence[CoordinatorRecord], limit: int, wall_ms: int) -> Slices[list[_Encoded]]:

@@ -14,7 +14,7 @@ from fakebroker.core.clock import Now
 from fakebroker.core.coordinator.batch_builder import BatchBuilder
 from fakebroker.core.replication.partition import Partition
 from fakebroker.core.replication.replica_manager import ReplicaManager
-from fakebroker.core.transactions.markers import Mark, Producer, append_in_transaction, append_mark
+from fakebroker.core.transactions.markers import Producer, TxnMarker, append_in_transaction, append_marker
 from fakebroker.protocol.batch_layout import TRANSACTIONAL_FLAG
 from fakebroker.protocol.compression import compress
 from fakebroker.protocol.error_code import ErrorCode
@@ -90,8 +90,8 @@ class PartitionWriter:
         self._replicas.woken_by(self.partition(index), info, now)
         return info.last_offset + 1
 
-    def append_mark(self, index: int, mark: Mark, now: Now) -> int:
+    def append_marker(self, index: int, txn_marker: TxnMarker, now: Now) -> int:
         """Append a transaction marker, and return the next offset. Raises KafkaError."""
-        info = append_mark(self.partition(index), mark, now, required_acks=1)
+        info = append_marker(self.partition(index), txn_marker, now, required_acks=1)
         self._replicas.woken_by(self.partition(index), info, now)
         return info.last_offset + 1

@@ -19,7 +19,7 @@ from fakebroker.core.coordinator.errors import unknown_server_error
 from fakebroker.core.coordinator.lifecycle import CoordinatedPartitions, S
 from fakebroker.core.coordinator.result import CoordinatorResult
 from fakebroker.core.coordinator.write_event import WriteEvent
-from fakebroker.core.transactions.markers import Mark, Producer
+from fakebroker.core.transactions.markers import Producer, TxnMarker
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.slices import Slices
 
@@ -70,13 +70,13 @@ class CoordinatorRuntime(CoordinatedPartitions[S]):
         self._schedule_in_slices(name, index, work, then)
 
     def schedule_transaction_completion(
-        self, name: str, index: int, mark: Mark, then: Callable[[KafkaError | None], None]
+        self, name: str, index: int, txn_marker: TxnMarker, then: Callable[[KafkaError | None], None]
     ) -> None:
         """Write the transaction marker to a partition."""
 
         def work(context: CoordinatorContext[S], event: WriteEvent) -> Slices[None]:
             event.result = CoordinatorResult((), None)
-            yield from context.complete_transaction(event, mark)
+            yield from context.complete_transaction(event, txn_marker)
 
         self._schedule_in_slices(name, index, work, then)
 

@@ -26,7 +26,7 @@ from fakebroker.core.groups.services import GroupEnvironment, GroupServices
 from fakebroker.core.groups.shard import GroupCoordinatorShard
 from fakebroker.core.purgatory.deadlines import TIMEOUTS, ClientDeadlines, Deadlines, TimerDeadlines
 from fakebroker.core.replication.replica_manager import ReplicaManager
-from fakebroker.core.transactions.markers import Mark, Producer
+from fakebroker.core.transactions.markers import Producer, TxnMarker
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.group_records.decode import decode_record
@@ -128,7 +128,7 @@ class GroupCoordinator:
         index = self.partition_for(group_id)
         self.runtime.schedule_long_write_operation(name, index, operation, _mapped(then), producer)
 
-    def complete_transaction(self, index: int, mark: Mark, then: Callable[[ErrorCode], None]) -> None:
+    def complete_transaction(self, index: int, txn_marker: TxnMarker, then: Callable[[ErrorCode], None]) -> None:
         """Write a transaction marker to a partition of __consumer_offsets."""
 
         def written(response: KafkaError | None) -> None:
@@ -138,7 +138,7 @@ class GroupCoordinator:
             )  # fmt: skip
             then(ErrorCode.not_leader_or_follower if code in not_here else code)
 
-        self.runtime.schedule_transaction_completion("complete-transaction", index, mark, written)
+        self.runtime.schedule_transaction_completion("complete-transaction", index, txn_marker, written)
 
     def read(
         self,

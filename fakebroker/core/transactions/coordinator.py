@@ -235,7 +235,7 @@ class TransactionCoordinator:
 
         def decided(error: ErrorCode) -> None:
             if error is _NO_ERROR:
-                self._send_marks(transactional_id, cached.coordinator_epoch, producer, result, then)
+                self._send_markers(transactional_id, cached.coordinator_epoch, producer, result, then)
                 return
             if is_fence:
                 try:
@@ -248,7 +248,7 @@ class TransactionCoordinator:
 
         self.states.append(transactional_id, cached.coordinator_epoch, transit, reason, decided)
 
-    def _send_marks(
+    def _send_markers(
         self,
         transactional_id: str,
         coordinator_epoch: int,

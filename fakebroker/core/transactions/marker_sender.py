@@ -150,7 +150,7 @@ class MarkerSender:
 
     def _send(self, pending: PendingCompleteTxn, marker_type: int, partitions: frozenset[TopicPartition]) -> None:
         if len(partitions) > _PARTITIONS_OF_A_SLICE:
-            self._channel.in_slices("sending marks", self._send_in_slices(pending, marker_type, partitions))
+            self._channel.in_slices("sending markers", self._send_in_slices(pending, marker_type, partitions))
             return
         by_leader: dict[int | None, list[TopicPartition]] = {}
         for partition in sorted(partitions) if len(partitions) > 1 else partitions:
@@ -197,7 +197,7 @@ class MarkerSender:
         self._send_some(leader_id, lane)
         if lane.waiting and not lane.is_busy:
             lane.is_sending = True
-            self._channel.in_slices("sending marks", self._send_on(leader_id, lane))
+            self._channel.in_slices("sending markers", self._send_on(leader_id, lane))
 
     def _send_on(self, leader_id: int, lane: _Lane) -> Slices[None]:
         try:
@@ -262,7 +262,7 @@ class MarkerSender:
             del self._pending[pending.transactional_id]  # another coordinator has gone on with it
             return
         unexpected = codes - _AGAIN - {_NO_ERROR}
-        assert not unexpected, f"marks of {pending.transactional_id}: {unexpected}"
+        assert not unexpected, f"markers of {pending.transactional_id}: {unexpected}"
         pending.transaction.remove_partitions([partition for partition, code in errors.items() if code is _NO_ERROR])
         for again in sorted(codes & _AGAIN):
             partitions = frozenset(partition for partition, code in errors.items() if code is again)

@@ -27,7 +27,7 @@ _ACKS: Final = -1
 
 @mypyc_attr(acyclic=True)
 @final
-class Mark:
+class TxnMarker:
     """The marker that ends one transaction. With `transaction_version` 2 each transaction has an epoch of its own."""
 
     __slots__ = ("marker", "producer_epoch", "producer_id", "transaction_version")
@@ -49,12 +49,17 @@ class Producer(NamedTuple):
     guard: int
 
 
-def append_mark(partition: Partition, mark: Mark, now: Now, required_acks: int = _ACKS) -> LogAppendInfo:
+def append_marker(partition: Partition, txn_marker: TxnMarker, now: Now, required_acks: int = _ACKS) -> LogAppendInfo:
     """Append the marker to the leader's log, with acks=all by default. Raise KafkaError."""
     partition.check_min_isr(required_acks)
     log = partition.leader_log
     offset, wall_ms = log.log_end_offset, now.wall_ms
-    producer_id, epoch, marker, version = mark.producer_id, mark.producer_epoch, mark.marker, mark.transaction_version
+    producer_id, epoch, marker, version = (
+        txn_marker.producer_id,
+        txn_marker.producer_epoch,
+        txn_marker.marker,
+        txn_marker.transaction_version,
+    )
     log.producer_state.check_marker(producer_id, epoch, marker, offset, partition.topic_partition, version)
     records = encode_marker(marker, producer_id, epoch, wall_ms)
     producer = ProducerFields(producer_id, epoch, NO_SEQUENCE, wall_ms, True, marker)
@@ -73,16 +78,20 @@ def append_in_transaction(partition: Partition, data: bytes, count: int, produce
     return partition.append_prepared(log, (batch, -1), data, now)
 
 
-def write_marks(
-    replicas: ReplicaManager, timeout_ms: int, marks: Mapping[Partition, Mark], callback: ProduceCallback, now: Now
+def write_markers(
+    replicas: ReplicaManager,
+    timeout_ms: int,
+    markers: Mapping[Partition, TxnMarker],
+    callback: ProduceCallback,
+    now: Now,
 ) -> None:
     """Append one marker to each partition, and call back when they are replicated or at the timeout."""
     status: list[ProducePartitionStatus] = []
-    for partition, mark in marks.items():
+    for partition, txn_marker in markers.items():
         entry = replicas.refused(partition, internal_topics_allowed=True)
         if entry is None:
             try:
-                entry = replicas.appended(partition, append_mark(partition, mark, now))
+                entry = replicas.appended(partition, append_marker(partition, txn_marker, now))
             except KafkaError as error:
                 entry = replicas.failed_to_append(partition, b"", error)
         status.append(entry)

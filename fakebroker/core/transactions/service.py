@@ -28,8 +28,8 @@ from fakebroker.core.transactions.add_partitions_manager import AddPartitionsToT
 from fakebroker.core.transactions.coordinator import TransactionCoordinator
 from fakebroker.core.transactions.ending import ProducerIdAndEpoch
 from fakebroker.core.transactions.inter_broker_requests import InterBrokerRequests
-from fakebroker.core.transactions.mark_writer import CompleteOffsets, MarkWriter
 from fakebroker.core.transactions.marker_sender import MarkerSender, TxnMarkerEntry
+from fakebroker.core.transactions.marker_writer import CompleteOffsets, MarkerWriter
 from fakebroker.core.transactions.metadata import EPOCH_BUMP
 from fakebroker.core.transactions.state_manager import TransactionStateManager
 from fakebroker.core.transactions.states import EXPIRATION_ALLOWED
@@ -98,7 +98,7 @@ class TransactionService:
             lambda: clock.now,
         )
         self.in_turns = InTurns(lambda call: self._in(0, call), report)
-        self.mark_writer = MarkWriter(
+        self.marker_writer = MarkerWriter(
             clock, metadata, replicas, self.in_turns, complete_offsets, lambda: configs.current.request_timeout_ms
         )
         self._sender = MarkerSender(self.states, self)
@@ -227,7 +227,7 @@ class TransactionService:
         if peer is None:
             return False
         heard = self._hearing.of(answered)
-        peer.mark_writer.write(entry, heard if peer is self else peer.taken_in_hand(entry.partitions, heard))
+        peer.marker_writer.write(entry, heard if peer is self else peer.taken_in_hand(entry.partitions, heard))
         return True
 
     def taken_in_hand(self, partitions: Iterable[TopicPartition], answered: Answered) -> Answered:

@@ -8,11 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
-from fakebroker.producer.copy_on_write_map import hash_of_partition
-from fakebroker.producer.errors import CommitFailedError, ProducerError
-from fakebroker.producer.hash_map import HashMap
-from fakebroker.producer.sending.response_errors import BrokerError, known_code
-from fakebroker.producer.transactions.error_actions import ErrorAction, action_for
+from fakebroker.producer.errors import ProducerError
+from fakebroker.producer.sending.response_errors import BrokerError
+from fakebroker.producer.transactions.error_actions import ErrorAction
 from fakebroker.producer.transactions.requests import (
     AddOffsetsToTxn,
     AddPartitionsToTxn,
@@ -33,68 +31,7 @@ from fakebroker.protocol.topic_partition import TopicPartition
 _ADD_PARTITIONS_RETRY_BACKOFF_MS = 20
 
 
-class _Handler(TxnRequestHandler):
-    """The error handling that all requests share."""
-
-    def _action(self, code: int) -> ErrorAction:
-        return action_for(type(self.request), code, self.manager.config.generation)
-
-    def _known(self, code: int) -> int:
-        return known_code(code, self.manager.config.generation)
-
-    def _codes(self, answer: TxnAnswer) -> list[tuple[TopicPartition, int]]:
-        """Return the partitions' codes in Kafka's order, as the first error may decide."""
-        codes: HashMap[TopicPartition, int] = HashMap(hash_of_partition)
-        for partition, code in answer.partitions:
-            codes.put(partition, self._known(code))
-        return codes.items()
-
-    def _react(self, code: int) -> None:
-        """Handle an error that is the whole response."""
-        match self._action(code):
-            case ErrorAction.LOOK_UP:
-                self.manager.look_up_coordinator(CoordinatorType.TRANSACTION, self.manager.transactional_id)
-                self.reenqueue()
-            case ErrorAction.RETRY | ErrorAction.RETRY_SOON:
-                self.reenqueue()
-            case action:
-                self._end(action, code)
-
-    def _end(self, action: ErrorAction, code: int) -> None:
-        """End the request without a retry."""
-        match action:
-            case ErrorAction.FATAL:
-                self.fatal_error(BrokerError(code))
-            case ErrorAction.FENCED:
-                self.fatal_error(BrokerError(ErrorCode.producer_fenced))
-            case ErrorAction.ABORT:
-                self.abortable_error(BrokerError(code))
-            case ErrorAction.ABORT_IF_POSSIBLE:
-                self.manager.abortable_error_if_possible(self, BrokerError(code))
-            case ErrorAction.NO_MEMBER:
-                text = f"The offsets are not committed: the group knows no such member ({kafka_name(code)})."
-                self.abortable_error(CommitFailedError(text))
-            case _:
-                self.fatal_error(ProducerError(f"{type(self.request).__name__} was answered {kafka_name(code)}."))
-
-    def fatal_error(self, error: ProducerError) -> None:
-        if not self.manager.config.generation.has_delivery_timeout:
-            self.result.error = error  # in 2.0 it completes only if the state transition succeeds
-        else:
-            self.result.fail(error)
-        self.manager.transition_to_fatal_error(error)
-        self.result.done()
-
-    def abortable_error(self, error: ProducerError) -> None:
-        if not self.manager.config.generation.has_delivery_timeout:
-            self.result.error = error
-        else:
-            self.result.fail(error)
-        self.manager.transition_to_abortable_error(error)
-        self.result.done()
-
-
-class InitProducerIdHandler(_Handler):
+class InitProducerIdHandler(TxnRequestHandler):
     """The handler of InitProducerId. `is_epoch_bump`: requested by the client after the end of a transaction
     (KIP-360)."""
 
@@ -116,7 +53,7 @@ class InitProducerIdHandler(_Handler):
         self._react(code)
 
 
-class AddPartitionsToTxnHandler(_Handler):
+class AddPartitionsToTxnHandler(TxnRequestHandler):
     priority = 2
 
     def __init__(self, manager: TransactionManager, request: AddPartitionsToTxn) -> None:
@@ -158,7 +95,7 @@ class AddPartitionsToTxnHandler(_Handler):
             self.result.done()
 
 
-class AddOffsetsToTxnHandler(_Handler):
+class AddOffsetsToTxnHandler(TxnRequestHandler):
     priority = 2
 
     def __init__(
@@ -181,7 +118,7 @@ class AddOffsetsToTxnHandler(_Handler):
         self._react(code)
 
 
-class TxnOffsetCommitHandler(_Handler):
+class TxnOffsetCommitHandler(TxnRequestHandler):
     """The handler of TxnOffsetCommit. A retry sends the remaining offsets in 2.0, and all offsets in 4.3."""
 
     priority = 2
@@ -229,7 +166,7 @@ class TxnOffsetCommitHandler(_Handler):
             self.reenqueue()
 
 
-class EndTxnHandler(_Handler):
+class EndTxnHandler(TxnRequestHandler):
     priority = 3
     is_end_txn: ClassVar[bool] = True
 
@@ -248,7 +185,7 @@ class EndTxnHandler(_Handler):
             self._react(code)
 
 
-class FindCoordinatorHandler(_Handler):
+class FindCoordinatorHandler(TxnRequestHandler):
     priority = 0
     is_find_coordinator: ClassVar[bool] = True
 

@@ -16,12 +16,13 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from fakebroker.producer.copy_on_write_map import hash_of_partition
-from fakebroker.producer.errors import IllegalProducerStateError, ProducerError
+from fakebroker.producer.errors import CommitFailedError, IllegalProducerStateError, ProducerError
 from fakebroker.producer.hash_map import HashMap
 from fakebroker.producer.producer_batch import ProducerBatch
 from fakebroker.producer.producer_config import ProducerConfig
 from fakebroker.producer.record_batch_builder import NO_SEQUENCE
-from fakebroker.producer.sending.response_errors import PartitionResponse
+from fakebroker.producer.sending.response_errors import BrokerError, PartitionResponse, known_code
+from fakebroker.producer.transactions.error_actions import ErrorAction, action_for
 from fakebroker.producer.transactions.priority_queue import PriorityQueue
 from fakebroker.producer.transactions.producer_id_and_epoch import NONE, ProducerIdAndEpoch
 from fakebroker.producer.transactions.requests import (
@@ -34,11 +35,13 @@ from fakebroker.producer.transactions.requests import (
     TxnRequest,
 )
 from fakebroker.producer.transactions.txn_state import State
+from fakebroker.protocol.error_code import ErrorCode, kafka_name
 from fakebroker.protocol.topic_partition import TopicPartition
 
 
 class TxnRequestHandler:
-    """A pending request or one in flight, and the handler of its response. A lower `priority` goes first.
+    """A pending request or one in flight, and the handler of its response: here with what all requests share, and in
+    handlers.py each kind of request. A lower `priority` goes first.
     `coordinator_type` None means any broker. `is_end_txn` waits until all batches are done."""
 
     priority: int
@@ -96,11 +99,62 @@ class TxnRequestHandler:
 
     def fatal_error(self, error: ProducerError) -> None:
         """Fail the request and the producer."""
-        raise NotImplementedError
+        self._set_error(error)
+        self.manager.transition_to_fatal_error(error)
+        self.result.done()
 
     def abortable_error(self, error: ProducerError) -> None:
         """Fail the request and the transaction."""
-        raise NotImplementedError
+        self._set_error(error)
+        self.manager.transition_to_abortable_error(error)
+        self.result.done()
+
+    def _set_error(self, error: ProducerError) -> None:
+        if self.manager.config.generation.has_delivery_timeout:
+            self.result.fail(error)
+        else:
+            self.result.error = error  # in 2.0 it completes only if the state transition succeeds
+
+    def _action(self, code: int) -> ErrorAction:
+        return action_for(type(self.request), code, self.manager.config.generation)
+
+    def _known(self, code: int) -> int:
+        return known_code(code, self.manager.config.generation)
+
+    def _codes(self, answer: TxnAnswer) -> list[tuple[TopicPartition, int]]:
+        """Return the partitions' codes in Kafka's order, as the first error may decide."""
+        codes: HashMap[TopicPartition, int] = HashMap(hash_of_partition)
+        for partition, code in answer.partitions:
+            codes.put(partition, self._known(code))
+        return codes.items()
+
+    def _react(self, code: int) -> None:
+        """Handle an error that is the whole response."""
+        match self._action(code):
+            case ErrorAction.LOOK_UP:
+                self.manager.look_up_coordinator(CoordinatorType.TRANSACTION, self.manager.transactional_id)
+                self.reenqueue()
+            case ErrorAction.RETRY | ErrorAction.RETRY_SOON:
+                self.reenqueue()
+            case action:
+                self._end(action, code)
+
+    def _end(self, action: ErrorAction, code: int) -> None:
+        """End the request without a retry."""
+        match action:
+            case ErrorAction.FATAL:
+                self.fatal_error(BrokerError(code))
+            case ErrorAction.FENCED:
+                self.fatal_error(BrokerError(ErrorCode.producer_fenced))
+            case ErrorAction.ABORT:
+                self.abortable_error(BrokerError(code))
+            case ErrorAction.ABORT_IF_POSSIBLE:
+                self.manager.abortable_error_if_possible(self, BrokerError(code))
+            case ErrorAction.NO_MEMBER:
+                text = f"The offsets are not committed: the group knows no such member ({kafka_name(code)})."
+                self.abortable_error(CommitFailedError(text))
+            case _:
+                self.fatal_error(ProducerError(f"{type(self.request).__name__} was answered {kafka_name(code)}."))
 
 
 class TransactionManager:

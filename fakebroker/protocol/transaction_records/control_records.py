@@ -55,5 +55,5 @@ def decode_marker(batch: bytes) -> EndTransactionMarker | None:
     if control_type not in (ABORT, COMMIT):
         return None
     if value is None or len(value) < _VALUE.size:
-        raise InvalidRecordError("The mark at the end of a transaction has no coordinator epoch.")
+        raise InvalidRecordError("The marker at the end of a transaction has no coordinator epoch.")
     return EndTransactionMarker(control_type, _VALUE.unpack_from(value)[1])

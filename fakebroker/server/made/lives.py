@@ -49,5 +49,5 @@ class LifeSequence:
     def end(self, driver: Driver | None) -> None:
         """End the life of a cluster, which gives clients no more ids. None if there was none."""
         if driver is not None:
-            self._next = driver.cluster.next_life()
+            self._next = driver.cluster.members.next_life()
             LifeSequence._unused_leader_epoch = max(self._unused_leader_epoch, self._next.leader_epoch)

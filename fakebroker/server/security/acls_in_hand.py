@@ -8,7 +8,7 @@ operations "read", "write", "describe", "all", ... (core/security/acl_binding.py
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from enum import IntEnum
 from ipaddress import ip_address
 from typing import Any, Final, TypeVar
@@ -26,6 +26,7 @@ from fakebroker.core.security.acl_binding import (
 )
 from fakebroker.core.security.acl_control import check
 from fakebroker.core.security.java_address import java_address
+from fakebroker.server.driver import Reach
 from fakebroker.spelling import did_you_mean, known_name
 
 Code = TypeVar("Code", bound=IntEnum)
@@ -47,15 +48,8 @@ class Acls:
     """The ACLs of a cluster. Every method raises KafkaError (SECURITY_DISABLED) without an authorizer, and ValueError
     for a name that Kafka does not have."""
 
-    def __init__(
-        self,
-        create: Callable[[AclBinding], None],
-        delete: Callable[[AclBindingFilter], Sequence[AclBinding]],
-        find: Callable[[AclBindingFilter], Sequence[AclBinding]],
-    ) -> None:
-        self._create = create
-        self._delete = delete
-        self._find = find
+    def __init__(self, reach: Reach) -> None:
+        self._reach = reach
 
     def add(
         self,
@@ -70,7 +64,8 @@ class Acls:
     ) -> None:
         """Allow or deny an operation. The resource of the type "cluster" has the name "kafka-cluster". Raise KafkaError
         (INVALID_REQUEST) where Kafka would."""
-        self._create(_binding(resource_type, name, operation, principal, host, permission, pattern))
+        binding = _binding(resource_type, name, operation, principal, host, permission, pattern)
+        self._reach(lambda driver: driver.cluster.admin.create_acl(binding))
 
     def remove(
         self,
@@ -84,7 +79,8 @@ class Acls:
         pattern: str = "any",
     ) -> Sequence[AclBinding]:
         """Remove the ACLs that match, and return them. Without arguments that is all of them."""
-        return self._delete(filter_of(resource_type, name, operation, principal, host, permission, pattern))
+        wanted = filter_of(resource_type, name, operation, principal, host, permission, pattern)
+        return self._reach(lambda driver: driver.cluster.admin.delete_acls(wanted))
 
     def list(
         self,
@@ -99,7 +95,8 @@ class Acls:
     ) -> Sequence[AclBinding]:
         """Return the ACLs that match, the oldest first. The pattern "match" finds those that concern a resource with
         this name."""
-        return self._find(filter_of(resource_type, name, operation, principal, host, permission, pattern))
+        wanted = filter_of(resource_type, name, operation, principal, host, permission, pattern)
+        return self._reach(lambda driver: driver.cluster.admin.acls(wanted))
 
 
 def read_acls(acls: Any) -> tuple[AclBinding, ...]:

@@ -7,9 +7,10 @@ those of the login module of a listener, and SCRAM those that clients make (Alte
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from fakebroker.cluster.cluster import Cluster
 from fakebroker.core.arguments import STRING, require, require_unicode
 from fakebroker.core.security.sasl import plain
 from fakebroker.core.security.sasl.scram_formatter import (
@@ -21,6 +22,7 @@ from fakebroker.core.security.sasl.scram_formatter import (
 )
 from fakebroker.core.security.scram_credentials import ScramCredential
 from fakebroker.protocol.slices import Slices
+from fakebroker.server.driver import Reach
 from fakebroker.spelling import known_name
 
 _SCRAM: Final = {mechanism.name: mechanism for mechanism in MECHANISMS.values()}
@@ -114,27 +116,35 @@ def read_users(users: Any) -> dict[str, Secrets]:
 class Users:
     """The users of a cluster."""
 
-    def __init__(
-        self,
-        put: Callable[[str, Secrets], None],
-        remove: Callable[[str, Sequence[str]], bool],
-        find: Callable[[], dict[str, tuple[str, ...]]],
-    ) -> None:
-        self._put = put
-        self._remove = remove
-        self._find = find
+    def __init__(self, reach: Reach) -> None:
+        self._reach = reach
 
     def add(self, name: str, password: str, *, mechanisms: Sequence[str] = MECHANISMS_OF_USERS) -> None:
         """Add a user, or change its password. It counts for the next login; sessions go on. Raise ValueError, also for
         a cluster without a listener with SASL."""
-        self._put(name, Secrets(name, password, mechanisms))
+        secrets = Secrets(name, password, mechanisms)
+        self._reach(lambda driver: put_user(driver.cluster, name, secrets))
 
     def remove(self, name: str, *, mechanisms: Sequence[str] = MECHANISMS_OF_USERS) -> bool:
         """Remove a user, or some of its mechanisms. Sessions go on; `expire_sessions` ends them. Return False if there
         was no such user."""
         require(STRING, name=name)
-        return self._remove(name, known_mechanisms(mechanisms))
+        known = known_mechanisms(mechanisms)
+        return self._reach(lambda driver: driver.cluster.sasl.remove_user(name, known))
 
     def list(self) -> dict[str, tuple[str, ...]]:
         """Return the mechanisms of each user, by name. Those of login modules are not among them."""
-        return self._find()
+        return self._reach(lambda driver: driver.cluster.sasl.users())
+
+
+def put_user(cluster: Cluster, name: str, secrets: Secrets) -> None:
+    """Add a user, or change its secrets. Raises ValueError for a cluster without a listener with SASL."""
+    registry = cluster.registry
+    brokers = [registry[broker_id] for broker_id in registry.broker_ids]
+    added = (entry.listener for broker in brokers for entry in broker.added_listeners.values())
+    if not any(listener.has_sasl for listener in (*brokers[0].listeners, *added)):
+        raise ValueError(
+            f"the user {name!r} cannot log in: no listener has SASL. Make the cluster with users={{}}, or with a "
+            "listener of SASL_PLAINTEXT or SASL_SSL"
+        )
+    cluster.sasl.put_user(name, secrets.password, secrets.scram, secrets.text)

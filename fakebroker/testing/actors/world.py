@@ -41,18 +41,18 @@ class World:
         return self.simulation.elapsed_ms
 
     def stop(self, broker: int) -> None:
-        if self.simulation.cluster.is_running(broker):
+        if self.simulation.cluster.lives.is_running(broker):
             self.simulation.stop(broker)
             self.act()
 
     def kill(self, broker: int) -> None:
         """Crash the broker; the controller detects it when its session ends."""
-        if self.simulation.cluster.is_running(broker):
+        if self.simulation.cluster.lives.is_running(broker):
             self.simulation.kill(broker)
             self.act()
 
     def start(self, broker: int) -> None:
-        if not self.simulation.cluster.is_running(broker):
+        if not self.simulation.cluster.lives.is_running(broker):
             self.simulation.start(broker)
             self.act()
 

@@ -103,6 +103,6 @@ class Failures:
         self._around.simulation.start(broker_id)
 
     def _flush(self, broker_id: int) -> None:
-        self._around.simulation.cluster.flush_broker(broker_id)
+        self._around.simulation.cluster.lives.flush_broker(broker_id)
         if not self._is_over:
             self._after(self._model.flush_ms, partial(self._flush, broker_id))

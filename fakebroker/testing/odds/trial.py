@@ -169,7 +169,7 @@ class Trial:
         return (
             not self._caller.is_blocked()
             and not self.tally.open
-            and all(cluster.is_running(broker_id) for broker_id in cluster.registry.broker_ids)
+            and all(cluster.lives.is_running(broker_id) for broker_id in cluster.registry.broker_ids)
             and all(
                 partition.leader_id != NO_LEADER and partition.high_watermark == partition.leader_log.log_end_offset
                 for partition in self.partitions

@@ -193,7 +193,7 @@ class Farm:
         lasts_ms = random.choice((200, 5_000, 40_000, 150_000))
         if what in ("stop", "kill", "pause"):
             broker_id = random.randint(1, self._brokers)
-            is_running = simulation.cluster.state_of(broker_id) == "running"
+            is_running = simulation.cluster.lives.state_of(broker_id) == "running"
             if not is_running or len(self._away) >= self._brokers - 1:
                 what = "nothing"
             else:
@@ -222,7 +222,7 @@ class Farm:
         if broker_id not in self._away:
             return
         self._away.remove(broker_id)
-        state = self.simulation.cluster.state_of(broker_id)
+        state = self.simulation.cluster.lives.state_of(broker_id)
         if state == "paused":
             self.simulation.resume(broker_id)
             return

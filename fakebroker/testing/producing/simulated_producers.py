@@ -150,7 +150,7 @@ class SimulatedProducers:
         self._times: list[int] = []  # its keys, as a heap
         self.on_settled: Callable[[SimulatedProducer], None] | None = None  # called after every step of a producer
         for broker_id in simulation.cluster.registry.broker_ids:
-            simulation.cluster.set_endpoint(broker_id, host_of(broker_id), _PORT)
+            simulation.cluster.registry[broker_id].set_endpoint(host_of(broker_id), _PORT)
 
     @property
     def now_ms(self) -> int:

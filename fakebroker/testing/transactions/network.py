@@ -28,7 +28,7 @@ class Network:
         """Deliver one of the held requests to its broker, and ignore the response."""
         if self.held:
             broker, frame = self.held.pop(which % len(self.held))
-            if self.simulation.cluster.is_running(broker):
+            if self.simulation.cluster.lives.is_running(broker):
                 self.delivered += 1
                 self.simulation.connect(broker).send(frame)
 
@@ -64,7 +64,7 @@ class Line:
             self._late = HeldRequest(broker, frame)
         elif fault.startswith("hold"):
             self._network.held.append(HeldRequest(broker, frame))
-        elif fault == "lose" and simulation.cluster.is_running(broker):
+        elif fault == "lose" and simulation.cluster.lives.is_running(broker):
             simulation.connect(broker).send(frame)
         self._lost, self._lost_ms = ApiResponse(api, None), simulation.elapsed_ms + patience_ms
 

@@ -14,13 +14,12 @@ from fakebroker.protocol.messages import decode_response
 from fakebroker.testing import wire
 from fakebroker.testing.groups.frames import OFFSETS, fetch_offsets
 from fakebroker.testing.transactions import frames
-from fakebroker.testing.transactions.coordinated import REQUEST_MS
 from fakebroker.testing.transactions.frames import Place
 from fakebroker.testing.transactions.job import Job
 from fakebroker.testing.transactions.judge import TransactionHistory
 from fakebroker.testing.transactions.network import Network
 from fakebroker.testing.transactions.oracle import batches_in, committed
-from fakebroker.testing.transactions.producer import TransactionalProducer
+from fakebroker.testing.transactions.producer import REQUEST_MS, TransactionalProducer
 from fakebroker.testing.wire import FETCH
 
 _OFFSETS_VERSION = 8

@@ -17,21 +17,29 @@ from typing import Any
 
 from fakebroker.testing.simulation import START_WALL_MS
 from fakebroker.testing.transactions import frames
-from fakebroker.testing.transactions.coordinated import NONE, REQUEST_MS, CoordinatedClient
 from fakebroker.testing.transactions.frames import Place, ProducerIdentity
 from fakebroker.testing.transactions.job import Job, Transaction
 from fakebroker.testing.transactions.judge import TransactionHistory
-from fakebroker.testing.transactions.network import Network
+from fakebroker.testing.transactions.network import Line, Network
 from fakebroker.testing.wire import PRODUCE
 
 DELIVERY_MS, PRODUCE_MS = 12_000, 2_000
+REQUEST_MS, BACKOFF_MS = 4_000, 100
+NONE, CONCURRENT_TRANSACTIONS = 0, 51
+OF_COORDINATOR = frozenset({14, 15, 16})  # loading, not available, not coordinator
+# Retriable: unknown topic or partition, leader not available, not leader, timed out, not enough replicas, ... after
+# append, unknown topic id.
+AGAIN = frozenset({3, 5, 6, 7, 19, 20, 100, CONCURRENT_TRANSACTIONS})
 BATCH = 2  # records
 DUPLICATE_SEQUENCE = 46
 FENCED = frozenset({47, 48, 49, 53, 90})  # invalid epoch, invalid state, unknown producer id
 
 
-class TransactionalProducer(CoordinatedClient):
-    """A producer. `version` is that of transactions."""
+class TransactionalProducer:
+    """A producer. `line` is its connection to all brokers; `pace_ms` is its pause between two steps. `version` is that
+    of transactions. `group` is the group of its offsets."""
+
+    group = ""
 
     def __init__(
         self,
@@ -43,13 +51,18 @@ class TransactionalProducer(CoordinatedClient):
         timeout_ms: int,
         pace_ms: int = 5,
     ) -> None:
-        super().__init__(transactional_id, network, pace_ms)
         self.name, self.version, self.timeout_ms = name, version, timeout_ms
-        self.is_fenced = False
+        self.transactional_id, self.pace_ms = transactional_id, pace_ms
+        self.is_alive, self.is_paused, self.is_fenced = True, False, False
+        self.line = Line(network)
         self.jobs: deque[Job] = deque()
         self.transaction: Transaction | None = None
         self.committed = self.aborted = 0  # as reported by the coordinator
-        self._history = history
+        self._simulation, self._history = network.simulation, history
+        self._coordinators: dict[int, int | None] = {frames.TRANSACTION: None, frames.GROUP: None}
+        self._finding = frames.TRANSACTION
+        self._not_before_ms = 0
+        self._number = self._turn = 0
         self._id = ProducerIdentity(transactional_id, -1, -1, version)
         self._wants_id = True
         self._sequences: dict[Place, int] = {}
@@ -82,6 +95,13 @@ class TransactionalProducer(CoordinatedClient):
         """True if the producer has unfinished work."""
         return self.is_alive and (self._wants_id or self.transaction is not None or bool(self.jobs))
 
+    def next_wake_ms(self) -> int | None:
+        """Return when it next has something to do by itself."""
+        if not self.is_alive or self.is_paused:
+            return None
+        at_ms = self._not_before_ms if self.line.is_idle else self.line.gives_up_ms
+        return at_ms if at_ms is not None and at_ms > self._now_ms else None
+
     def act(self) -> bool:
         """Handle responses and send what is due. Return True if there was anything to do."""
         if not self.is_alive or self.is_paused:
@@ -97,6 +117,10 @@ class TransactionalProducer(CoordinatedClient):
         if self.is_alive and self.line.is_idle and self._now_ms >= self._not_before_ms:
             did = self._ask() or did
         return did
+
+    @property
+    def _now_ms(self) -> int:
+        return self._simulation.elapsed_ms
 
     # Requests.
 
@@ -166,7 +190,35 @@ class TransactionalProducer(CoordinatedClient):
         self._history.asks(now.name, now.commits)
         self._to_coordinator(frames.END, frames.end(self._next(), self._id, now.commits))
 
+    def _find(self, key_type: int) -> None:
+        self._turn += 1
+        self._finding = key_type
+        brokers = list(self._simulation.cluster.registry.broker_ids)
+        key = self.transactional_id if key_type == frames.TRANSACTION else self.group
+        frame = frames.find_coordinator(self._next(), key, key_type)
+        self.line.ask(brokers[self._turn % len(brokers)], frames.FIND, frame, REQUEST_MS)
+
+    def _to_coordinator(self, api: int, frame: bytes, key_type: int = frames.TRANSACTION) -> None:
+        broker = self._coordinators[key_type]
+        assert broker is not None
+        self.line.ask(broker, api, frame, REQUEST_MS)
+
+    def _next(self) -> int:
+        self._number += 1
+        return self._number
+
+    def _think(self) -> None:
+        self._not_before_ms = self._now_ms + self.pace_ms
+
+    def _back_off(self) -> None:
+        self._not_before_ms = self._now_ms + BACKOFF_MS
+
     # Responses.
+
+    def _on_nothing(self) -> None:
+        """Handle a lost connection or a client timeout."""
+        self._coordinators = dict.fromkeys(self._coordinators)
+        self._back_off()
 
     def _on_answer(self, api: int, answer: Any) -> None:
         now = self.transaction
@@ -191,6 +243,13 @@ class TransactionalProducer(CoordinatedClient):
     def _decoded(self, api: int, frame: bytes) -> Any:
         return frames.answered(api, self.version, frame)
 
+    def _on_found(self, answer: Any) -> None:
+        if answer.error_code == NONE:
+            self._coordinators[self._finding] = int(answer.node_id)
+            self._think()
+        else:
+            self._back_off()
+
     def _on_id(self, answer: Any) -> None:
         error = int(answer.error_code)
         if error == NONE:
@@ -203,6 +262,15 @@ class TransactionalProducer(CoordinatedClient):
     def _take_id(self, producer_id: int, epoch: int) -> None:
         self._id = ProducerIdentity(self.transactional_id, producer_id, epoch, self.version)
         self._sequences = {}
+
+    def _is_again(self, error: int, key_type: int) -> bool:
+        """Return True if the request will be retried, here or at another broker."""
+        if error in OF_COORDINATOR:
+            self._coordinators[key_type] = None
+        elif error not in AGAIN:
+            return False
+        self._back_off()
+        return True
 
     def _is_fine(self, now: Transaction, errors: set[int], key_type: int = frames.TRANSACTION) -> bool:
         errors -= {NONE}

@@ -98,7 +98,7 @@ class TransactionWorld(World):
         """Stop the broker, unless it is the only in-sync replica of a partition while others run. Kafka writes no
         markers without a leader, so transactions would hang."""
         cluster = self.simulation.cluster
-        others = [other for other in cluster.registry.broker_ids if other != broker and cluster.is_running(other)]
+        others = [other for other in cluster.registry.broker_ids if other != broker and cluster.lives.is_running(other)]
         if not others or all(set(partition.isr) != {broker} for partition in cluster.metadata.partitions()):
             super().stop(broker)
 

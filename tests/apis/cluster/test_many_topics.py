@@ -23,7 +23,9 @@ COUNT = 600
 @pytest.fixture
 def simulation() -> Simulation:
     simulation = Simulation()
-    simulation.cluster.create_topics([NewTopic(name(number), 2, 3) for number in range(COUNT)], simulation.now)
+    simulation.cluster.controller.create_topics(
+        [NewTopic(name(number), 2, 3) for number in range(COUNT)], simulation.now
+    )
     return simulation
 
 

@@ -44,7 +44,7 @@ def codes(answer: Any) -> list[tuple[str | None, int]]:
 def simulation() -> Simulation:
     running = Simulation(brokers=3)
     for broker_id in running.cluster.brokers:
-        running.cluster.set_endpoint(broker_id, "kafka.example", 9000 + broker_id)
+        running.cluster.registry[broker_id].set_endpoint("kafka.example", 9000 + broker_id)
     running.topic("t", partitions=2, replicas=2)
     running.topic("u")
     return running

@@ -148,7 +148,7 @@ def test_a_resource_that_comes_twice(simulation: Simulation, client: SimulatedCl
 
 
 def test_brokers_all_and_one(simulation: Simulation, client: SimulatedClient) -> None:
-    configs = simulation.cluster.broker_configs
+    configs = simulation.cluster.members.broker_configs
     assert incremental(client, (BROKER, "", [("message.max.bytes", SET, "7000"), ("any.plugin", SET, "x")])) == [0]
     assert incremental(client, (BROKER, "1", [("message.max.bytes", SET, "8000")])) == [0]
     assert (configs.of(1).message_max_bytes, configs.of(2).message_max_bytes) == (8000, 7000)

@@ -81,8 +81,8 @@ def test_documentation_on_request(client: SimulatedClient) -> None:
 
 
 def test_each_broker_tells_of_itself(simulation: Simulation, client: SimulatedClient) -> None:
-    simulation.cluster.broker_configs.alter({"message.max.bytes": "7000"}, broker_id=2)
-    simulation.cluster.broker_configs.alter({"message.max.bytes": "6000"})
+    simulation.cluster.members.broker_configs.alter({"message.max.bytes": "7000"}, broker_id=2)
+    simulation.cluster.members.broker_configs.alter({"message.max.bytes": "6000"})
     here = described(client, BROKER, "1", include_synonyms=True)
     there = described(simulation.connect(2), BROKER, "2", include_synonyms=True)
     assert (here["node.id"].value, there["node.id"].value) == ("1", "2")
@@ -115,7 +115,7 @@ def test_replication_factors_are_told_as_they_hold(brokers: int) -> None:
     configs = described(client, BROKER, "1", *_FACTORS, include_synonyms=True)
     for name in _FACTORS:
         assert synonyms(configs[name]) == [(name, str(min(3, brokers)), 5)]
-    topic = simulation.cluster.create_topic(NewTopic("t"), simulation.now)
+    topic = simulation.cluster.admin.create_topic(NewTopic("t"), simulation.now)
     assert len(topic.partitions[0].replicas) == int(configs["default.replication.factor"].value)
 
 
@@ -160,17 +160,17 @@ def test_each_broker_tells_its_rack() -> None:
 def test_where_a_broker_listens_and_what_clients_are_told(
     simulation: Simulation, client: SimulatedClient, host: str, port: int, text: str
 ) -> None:
-    simulation.cluster.set_endpoint(1, "kafka.test", 29092)
-    simulation.cluster.set_bound(1, host, port, PLAINTEXT)
+    simulation.cluster.registry[1].set_endpoint("kafka.test", 29092)
+    simulation.cluster.registry[1].set_bound(host, port, PLAINTEXT)
     configs = described(client, BROKER, "1", "listeners", "advertised.listeners", include_synonyms=True)
     assert synonyms(configs["listeners"])[0] == ("listeners", f"PLAINTEXT://{text}", 4)
     assert synonyms(configs["advertised.listeners"])[0] == ("advertised.listeners", "PLAINTEXT://kafka.test:29092", 4)
 
 
 def test_changed_listeners_are_described_as_they_were_given(simulation: Simulation, client: SimulatedClient) -> None:
-    simulation.cluster.set_endpoint(1, "kafka.test", 9092)
+    simulation.cluster.registry[1].set_endpoint("kafka.test", 9092)
     started, given = "PLAINTEXT://kafka.test:9092", "PLAINTEXT://:1,OUT://:2"
-    configs = simulation.cluster.broker_configs
+    configs = simulation.cluster.members.broker_configs
     configs.alter({"listeners": given, "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,OUT:SSL"}, broker_id=1)
     listeners = described(client, BROKER, "1", "listeners", include_synonyms=True)["listeners"]
     assert (listeners.value, listeners.config_source) == (given, 2)
@@ -183,14 +183,14 @@ def test_changed_listeners_are_described_as_they_were_given(simulation: Simulati
 
 def test_a_topic_is_told_as_the_broker_has_it_that_is_asked(simulation: Simulation, client: SimulatedClient) -> None:
     simulation.topic("t", replicas=1)
-    simulation.cluster.broker_configs.alter({"message.max.bytes": "7000"}, broker_id=2)
+    simulation.cluster.members.broker_configs.alter({"message.max.bytes": "7000"}, broker_id=2)
     there = described(simulation.connect(2), TOPIC, "t")["max.message.bytes"]
     assert (there.value, there.config_source) == ("7000", 2)
     assert described(client, TOPIC, "t")["max.message.bytes"].config_source == 5
 
 
 def test_what_is_secret_or_unknown_is_not_told(simulation: Simulation, client: SimulatedClient) -> None:
-    finish(simulation.cluster.broker_configs.set_in_slices({"my.plugin.key": "secret"}, None))
+    finish(simulation.cluster.members.broker_configs.set_in_slices({"my.plugin.key": "secret"}, None))
     configs = described(client, BROKER, "1", "my.plugin.key", "ssl.keystore.password", include_synonyms=True)
     for config in configs.values():
         assert (config.value, config.is_sensitive) == (None, True)

@@ -162,7 +162,7 @@ class TestReplication:
 
     def test_too_few_in_sync_replicas_are_waited_for(self, simulation: Simulation) -> None:
         """Coordinators append with acks=1, so it is not refused at once."""
-        simulation.cluster.alter_topic_configs("__consumer_offsets", {"min.insync.replicas": "3"}, simulation.now)
+        simulation.cluster.admin.alter_topic_configs("__consumer_offsets", {"min.insync.replicas": "3"}, simulation.now)
         simulation.stop(3)
         client = simulation.connect()
         self._send(simulation, client)
@@ -179,7 +179,7 @@ def test_a_commit_does_not_create_the_offsets_topic() -> None:
 
 
 def test_a_batch_that_is_too_large(simulation: Simulation, client: SimulatedClient) -> None:
-    simulation.cluster.alter_topic_configs("__consumer_offsets", {"max.message.bytes": "200"}, simulation.now)
+    simulation.cluster.admin.alter_topic_configs("__consumer_offsets", {"max.message.bytes": "200"}, simulation.now)
     assert commit(simulation, client, "g", {("t", 0): (5, -1, "x" * 200)}) == {("t", 0): -1}
     assert fetch(simulation, client, {"g": None}) == {"g": {}}
 

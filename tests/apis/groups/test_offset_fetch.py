@@ -138,7 +138,7 @@ def test_offsets_of_a_deleted_topic_go(simulation: Simulation, client: Simulated
 def test_while_it_loads(simulation: Simulation, client: SimulatedClient) -> None:
     for number in range(100):
         commit(simulation, client, f"group {number}", {("t", 0): number})
-    simulation.cluster.move_leader("__consumer_offsets", 0, 2, simulation.now)
+    simulation.cluster.admin.move_leader("__consumer_offsets", 0, 2, simulation.now)
     other = simulation.connect(2)
     assert fetch(simulation, other, {"group 7": [("t", 0)]}) == {"group 7": LOAD_IN_PROGRESS}
     simulation.advance(0)

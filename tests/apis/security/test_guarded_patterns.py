@@ -46,7 +46,7 @@ def simulation() -> Simulation:
 
 def _allow(simulation: Simulation, kind: ResourceType, name: str, operation: AclOperation) -> None:
     binding = AclBinding(kind, name, PatternType.LITERAL, "User:alice", "*", operation, AclPermissionType.ALLOW)
-    simulation.cluster.create_acl(binding)
+    simulation.cluster.admin.create_acl(binding)
 
 
 def _client(simulation: Simulation, user: str) -> SimulatedClient:

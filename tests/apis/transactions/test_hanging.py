@@ -17,7 +17,7 @@ BEFORE_VERSION_2 = 9  # of Produce
 
 
 def set_verification(simulation: Simulation, value: str | None) -> None:
-    simulation.cluster.alter_broker_configs({VERIFICATION: value}, simulation.now)
+    simulation.cluster.admin.alter_broker_configs({VERIFICATION: value}, simulation.now)
 
 
 def open_since(client: SimulatedClient) -> list[int]:
@@ -68,7 +68,7 @@ def test_verification_is_turned_off_and_on_while_brokers_run(version: int, error
 
 def test_a_broker_may_have_it_otherwise() -> None:
     simulation = with_coordinator()
-    simulation.cluster.broker_configs.alter({VERIFICATION: "false"}, 1)
+    simulation.cluster.members.broker_configs.alter({VERIFICATION: "false"}, 1)
     client = simulation.connect()
     _, *producer = init(client)
     assert produce(client, (producer[0], producer[1]), version=BEFORE_VERSION_2) == 0

@@ -160,9 +160,9 @@ def test_a_broker_that_does_not_reach_the_controller_can_neither_stop_nor_start(
     simulation.kill(1)
     simulation.start(1)
     simulation.advance(2 * SESSION_MS)
-    assert simulation.cluster.state_of(1) == "starting"
+    assert simulation.cluster.lives.state_of(1) == "starting"
     heal(simulation, arisen)
-    assert simulation.cluster.state_of(1) == "running"
+    assert simulation.cluster.lives.state_of(1) == "running"
     assert leads(simulation) == (2, [1, 2, 3])
 
 
@@ -173,9 +173,9 @@ def test_killed_and_healed_it_waits_for_its_last_session_as_ever(simulation: Sim
     simulation.start(1)
     heal(simulation, arisen)
     simulation.advance(SESSION_MS - 1_001)
-    assert simulation.cluster.state_of(1) == "starting"
+    assert simulation.cluster.lives.state_of(1) == "starting"
     simulation.advance(1)
-    assert simulation.cluster.state_of(1) == "running"
+    assert simulation.cluster.lives.state_of(1) == "running"
 
 
 def test_a_broker_resumed_behind_a_cut_loses_its_leadership(simulation: Simulation) -> None:

@@ -31,7 +31,7 @@ class TestFull:
         client.send(produce("t", acks=acks), produce("t", acks=acks))
         assert answers(client) == [(0, STORAGE_ERROR, -1)]
         assert client.closed == "broker 1 was killed"
-        assert simulation.cluster.state_of(1) == "killed"
+        assert simulation.cluster.lives.state_of(1) == "killed"
         assert (arisen.is_done, arisen.is_over, arisen.hits) == (True, False, 1)
         simulation.advance(SESSION_MS)
         assert (simulation.partition().leader_id, simulation.partition().isr_ids) == (2, [2, 3])
@@ -42,13 +42,13 @@ class TestFull:
         arise(simulation, FullDisk(1))
         client.send(produce("t", acks=0))
         assert client.answers == []
-        assert simulation.cluster.state_of(1) == "killed"
+        assert simulation.cluster.lives.state_of(1) == "killed"
 
     def test_a_follower_dies_of_what_its_leader_has(self, simulation: Simulation) -> None:
         client = simulation.connect()
         arise(simulation, FullDisk(3))
         client.send(produce("t", timeout_ms=30_000))
-        assert simulation.cluster.state_of(3) == "killed"
+        assert simulation.cluster.lives.state_of(3) == "killed"
         assert simulation.partition().replicas[3].log.log_end_offset == 0
         simulation.advance(SESSION_MS)
         assert answers(client) == [(SESSION_MS, NONE, 0)]
@@ -56,18 +56,18 @@ class TestFull:
     def test_reading_does_no_harm_but_the_checkpoint_kills_it(self, simulation: Simulation) -> None:
         arise(simulation, FullDisk(1))
         simulation.advance(CHECKPOINT_MS - 1)
-        assert simulation.cluster.state_of(1) == "running"
+        assert simulation.cluster.lives.state_of(1) == "running"
         simulation.advance(1)
-        assert simulation.cluster.state_of(1) == "killed"
+        assert simulation.cluster.lives.state_of(1) == "killed"
 
     def test_started_again_it_dies_again_until_there_is_room(self, simulation: Simulation) -> None:
         arisen = arise(simulation, FullDisk(1))
         simulation.advance(CHECKPOINT_MS)
         simulation.start(1)
         simulation.advance(SESSION_MS)
-        assert simulation.cluster.state_of(1) == "running"
+        assert simulation.cluster.lives.state_of(1) == "running"
         simulation.connect(2).send(produce("t", acks=1))
-        assert simulation.cluster.state_of(1) == "killed"
+        assert simulation.cluster.lives.state_of(1) == "killed"
         assert arisen.hits == 2
         remove(simulation, arisen)
         simulation.start(1)
@@ -75,16 +75,16 @@ class TestFull:
         assert simulation.partition().isr_ids == [1, 2, 3]
         assert simulation.partition().replicas[1].log.log_end_offset == 1
         simulation.advance(10 * CHECKPOINT_MS)
-        assert simulation.cluster.state_of(1) == "running"
+        assert simulation.cluster.lives.state_of(1) == "running"
 
     def test_a_paused_broker_does_not_notice_its_full_disk(self, simulation: Simulation) -> None:
         arise(simulation, FullDisk(1))
         simulation.pause(1)
         simulation.advance(CHECKPOINT_MS)
-        assert simulation.cluster.state_of(1) == "paused"
+        assert simulation.cluster.lives.state_of(1) == "paused"
         simulation.resume(1)
         simulation.advance(CHECKPOINT_MS)
-        assert simulation.cluster.state_of(1) == "killed"
+        assert simulation.cluster.lives.state_of(1) == "killed"
 
     def test_full_already_or_not_there(self, simulation: Simulation) -> None:
         arise(simulation, FullDisk(1))

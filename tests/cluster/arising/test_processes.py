@@ -24,7 +24,7 @@ def simulation() -> Simulation:
 
 
 def state(simulation: Simulation, broker_id: int) -> str:
-    return simulation.cluster.state_of(broker_id)
+    return simulation.cluster.lives.state_of(broker_id)
 
 
 class TestGcPause:

@@ -50,7 +50,7 @@ def test_followers_do_as_they_are_told_from_then_on(do: Any, answered_ms: int) -
 
 def test_frozen_and_thawed_by_name() -> None:
     kafka = FaultyCluster()
-    kafka.cluster.set_followers(Behaviour.parse("frozen"), kafka.now)
+    kafka.cluster.admin.set_followers(Behaviour.parse("frozen"), kafka.now)
     kafka.add({"api": "Metadata"}, {"lag": {"topic": "t", "ms": 5}})
     client = kafka.connect()
     client.send(produce("t", 1))
@@ -66,7 +66,7 @@ def test_lose_leader_stops_the_leader_of_the_partition() -> None:
     client = kafka.connect()
     client.send(produce("t", 0))
     assert client.end == "fin"
-    assert not kafka.cluster.is_running(1)
+    assert not kafka.cluster.lives.is_running(1)
 
 
 def test_a_commit_of_offsets_that_is_lost_after_it_was_written() -> None:
@@ -107,7 +107,7 @@ def test_a_broker_is_killed_after_the_append_and_other_requests_are_handled_behi
     assert client.end in ("reset", "fin")
     assert client.data == b""
     assert other.produced() == [{1: (6, -1)}]
-    assert kafka.cluster.state_of(1) == "killed"
+    assert kafka.cluster.lives.state_of(1) == "killed"
 
 
 def test_a_broker_is_paused_and_goes_on() -> None:
@@ -118,8 +118,8 @@ def test_a_broker_is_paused_and_goes_on() -> None:
     client.send(produce("t", 0, timeout_ms=100))
     kafka.advance(100)
     assert client.produced() == [{0: (7, 0)}]
-    assert kafka.cluster.state_of(3) == "paused"
+    assert kafka.cluster.lives.state_of(3) == "paused"
     client.send(produce("t", 1))
     kafka.advance(2_000)
-    assert kafka.cluster.state_of(3) == "running"
+    assert kafka.cluster.lives.state_of(3) == "running"
     assert kafka.partition().high_watermark == 1

@@ -278,10 +278,10 @@ def test_a_broker_stops_after_the_append_and_starts_again() -> None:
     client = kafka.connect()
     client.send(produce("t", 0))
     assert client.end == "fin"
-    assert not kafka.cluster.is_running(1)
+    assert not kafka.cluster.lives.is_running(1)
     kafka.add({**TO_T0, "broker": 2, "partition": 1}, {"start": 1})
     kafka.connect(2).send(produce("t", 1))
-    assert kafka.cluster.is_running(1)
+    assert kafka.cluster.lives.is_running(1)
 
 
 NO_BROKER_9 = "there is no broker 9: the ids are 1 to 3"
@@ -317,7 +317,7 @@ def test_a_request_to_a_broker_that_does_not_exist_is_refused(at: str) -> None:
 
 def test_what_cannot_be_done_is_told_and_the_request_goes_on() -> None:
     kafka = FaultyCluster()
-    kafka.cluster.stop_broker(2, kafka.now)
+    kafka.cluster.lives.stop_broker(2, kafka.now)
     armed = kafka.add(TO_T0, {"move_leader": 2})
     client = kafka.connect()
     client.send(produce("t", 0))
@@ -344,7 +344,7 @@ def test_an_action_on_a_partition_or_a_coordinator_waits_for_a_request_that_name
 def test_what_can_never_be_done_is_told_once() -> None:
     kafka = FaultyCluster()
     for broker_id in (2, 3):
-        kafka.cluster.stop_broker(broker_id, kafka.now)
+        kafka.cluster.lives.stop_broker(broker_id, kafka.now)
     armed = kafka.add(TO_T0, [{"move_leader": 2}, {"move_leader": 3}], "every_time")
     client = kafka.connect()
     for _ in range(3):

@@ -311,7 +311,7 @@ def test_a_renewed_login_is_refused(simulation: Simulation, journal: Journal) ->
     client = SaslClient(simulation)
     client.plain()
     add(simulation, ALICE, "SASL_AUTHENTICATION_FAILED")
-    simulation.cluster.expire_sessions("alice", simulation.now)
+    simulation.cluster.admin.expire_sessions("alice", simulation.now)
     client.plain()
     assert refusal(simulation, client)[0] == SASL_AUTHENTICATION_FAILED
     assert client.closed is not None
@@ -484,8 +484,8 @@ def test_any_login_with_any_faults_leaves_a_sound_broker(
             effects += simulation.cluster.take_effects()
     for fault in armed:
         simulation.cluster.faults.remove(fault)
-    if simulation.cluster.state_of(1) == "paused":
-        simulation.cluster.resume_broker(1, simulation.now)
+    if simulation.cluster.lives.state_of(1) == "paused":
+        simulation.cluster.lives.resume_broker(1, simulation.now)
     simulation.elapsed_ms += 1_000
     simulation.cluster.advance_to(simulation.now)
     effects += simulation.cluster.take_effects()

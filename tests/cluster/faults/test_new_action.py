@@ -36,7 +36,7 @@ def test_it_acts(verb: str) -> None:
     kafka = FaultyCluster()
     kafka.add({"api": "Produce"}, verb)
     kafka.connect().send(produce("t", 0))
-    assert [kafka.cluster.state_of(broker) for broker in (1, 2, 3)] == ["running", "paused", "paused"]
+    assert [kafka.cluster.lives.state_of(broker) for broker in (1, 2, 3)] == ["running", "paused", "paused"]
 
 
 def test_it_is_read_and_told_like_the_others(verb: str) -> None:

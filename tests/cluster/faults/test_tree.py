@@ -96,7 +96,7 @@ def fields_with_items(kind: Any) -> Iterator[str]:
 )
 def test_a_fault_of_a_resource_is_for_this_resource_only(resource: str, refused: list[str]) -> None:
     kafka = FaultyCluster(partitions=1)
-    kafka.cluster.create_topic(NewTopic("u", 1, 1), kafka.now)
+    kafka.cluster.admin.create_topic(NewTopic("u", 1, 1), kafka.now)
     kafka.add({"api": "DescribeConfigs", "resource": resource}, "INVALID_REQUEST", times="every_time")
     resources = tuple(
         {"resource_type": 2, "resource_name": name, "configuration_keys": ("retention.ms",)} for name in ("t", "u")

@@ -120,21 +120,21 @@ def test_a_session_is_renewed_with_a_new_signature() -> None:
 
 @pytest.mark.parametrize(("broker_id", "host"), [(1, "kafka.test"), (2, "kafka.test"), (1, "bound.test")])
 def test_a_host_that_is_advertised_or_bound_is_accepted(simulation: Simulation, broker_id: int, host: str) -> None:
-    simulation.cluster.set_endpoint(1, "kafka.test", 9092, LISTENER)
-    simulation.cluster.set_bound(1, "bound.test", 9092, LISTENER)
+    simulation.cluster.registry[1].set_endpoint("kafka.test", 9092, LISTENER)
+    simulation.cluster.registry[1].set_bound("bound.test", 9092, LISTENER)
     assert log_in(SaslClient(simulation, broker_id), host=host).error_code == 0
 
 
 def test_the_host_that_a_client_has_dialled_is_accepted(simulation: Simulation) -> None:
-    simulation.cluster.set_endpoint(1, "kafka.test", 9092, LISTENER)
+    simulation.cluster.registry[1].set_endpoint("kafka.test", 9092, LISTENER)
     client = SaslClient(simulation)
     client.client.connection.listener = LISTENER._replace(address="10.1.2.3")
     assert log_in(client, host="10.1.2.3").error_code == 0
 
 
 def test_another_host_is_refused(simulation: Simulation) -> None:
-    simulation.cluster.set_endpoint(1, "kafka.test", 9092, LISTENER)
-    simulation.cluster.set_endpoint(2, "kafka.test", 9093, LISTENER)
+    simulation.cluster.registry[1].set_endpoint("kafka.test", 9092, LISTENER)
+    simulation.cluster.registry[2].set_endpoint("kafka.test", 9093, LISTENER)
     client = SaslClient(simulation)
     log_in(client, host="other.test")
     assert 'host is "other.test"; the listener is kafka.test, without a port' in refusal(simulation, client)
@@ -173,7 +173,7 @@ def test_a_login_module_of_the_mechanism_has_no_effect() -> None:
 
 def test_a_change_of_the_access_keys_counts_for_the_next_login(simulation: Simulation) -> None:
     assert log_in(SaslClient(simulation)).error_code == 0
-    simulation.cluster.broker_configs.alter({CREDENTIALS_OF_ALL: "NEW:secret:alice"})
+    simulation.cluster.members.broker_configs.alter({CREDENTIALS_OF_ALL: "NEW:secret:alice"})
     client = SaslClient(simulation)
     log_in(client)
     assert "is not one of those" in refusal(simulation, client)

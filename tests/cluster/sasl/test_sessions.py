@@ -119,7 +119,7 @@ def test_a_mechanism_may_have_sessions_of_its_own_length() -> None:
 def test_a_quota_counts_by_the_user_of_the_login() -> None:
     simulation = Simulation(brokers=1, config=CONFIG)
     simulation.topic("t", replicas=1)
-    simulation.cluster.alter_client_quotas(QuotaEntity("alice", None), {"producer_byte_rate": 10})
+    simulation.cluster.members.client_quotas.alter(QuotaEntity("alice", None), {"producer_byte_rate": 10})
     alice, bob = SaslClient(simulation), SaslClient(simulation)
     alice.plain()
     bob.plain("bob", "word")
@@ -142,13 +142,13 @@ def test_sessions_of_a_user_end_on_request() -> None:
         client.plain()
     clients[2].plain("bob", "word")
     clients[3].handshake("PLAIN")
-    assert simulation.cluster.expire_sessions("alice", simulation.now) == 2
+    assert simulation.cluster.admin.expire_sessions("alice", simulation.now) == 2
     assert clients[2].answers()
     assert not clients[0].answers()
     assert clients[0].closed == "the session of the client has expired"
     assert clients[1].plain().error_code == 0  # it renews its session, and has no end again
     assert clients[1].answers()
-    assert simulation.cluster.expire_sessions(None, simulation.now) == 2
+    assert simulation.cluster.admin.expire_sessions(None, simulation.now) == 2
 
 
 def test_skipped_time_does_not_end_a_session() -> None:

@@ -17,11 +17,11 @@ Change = Callable[[Simulation, str], Slices[None]]
 
 
 def of_topic(simulation: Simulation, value: str | None) -> Slices[None]:
-    return simulation.cluster.alter_topic_configs_in_slices("t", {MAX: value}, simulation.now)
+    return simulation.cluster.admin.alter_topic_configs_in_slices("t", {MAX: value}, simulation.now)
 
 
 def of_brokers(simulation: Simulation, value: str | None) -> Slices[None]:
-    return simulation.cluster.alter_broker_configs_in_slices({"message.max.bytes": value}, simulation.now)
+    return simulation.cluster.admin.alter_broker_configs_in_slices({"message.max.bytes": value}, simulation.now)
 
 
 def large(topics: int = 1, partitions: int = 300) -> Simulation:

@@ -34,7 +34,7 @@ def test_what_cannot_be_made(new: NewTopic, code: int, message: str) -> None:
     simulation = Simulation()
     simulation.topic("a.b")
     with pytest.raises(KafkaError) as raised:
-        simulation.cluster.create_topic(new, simulation.now)
+        simulation.cluster.admin.create_topic(new, simulation.now)
     assert (int(raised.value.code), raised.value.message) == (code, message)
     assert str(raised.value) == message
     assert simulation.cluster.metadata.topic_names() == ["a.b"]
@@ -46,7 +46,7 @@ def test_a_refused_topic_does_not_change_the_ids_of_others() -> None:
         simulation = Simulation()
         for _ in range(refusals):
             with pytest.raises(KafkaError):
-                simulation.cluster.create_topic(NewTopic(".."), simulation.now)
+                simulation.cluster.admin.create_topic(NewTopic(".."), simulation.now)
         simulation.topic("t")
         ids.append(topic_of(simulation.cluster).topic_id)
     assert ids[0] == ids[1]

@@ -85,7 +85,7 @@ def test_settings_of_the_brokers_that_are_altered_meanwhile_count() -> None:
     slices = creating(simulation, NewTopic("t", 100, 3))
     for _ in range(5):
         next(slices)
-    simulation.cluster.alter_broker_configs({"min.insync.replicas": "2"}, simulation.now)
+    simulation.cluster.admin.alter_broker_configs({"min.insync.replicas": "2"}, simulation.now)
     assert codes(finish(slices)) == [ErrorCode.none]
     assert {partition.config.min_insync_replicas for partition in simulation.cluster.metadata.partitions()} == {2}
 
@@ -95,7 +95,7 @@ def test_a_behaviour_of_followers_that_is_set_meanwhile_counts() -> None:
     slices = creating(simulation, NewTopic("t", 100, 3))
     for _ in range(5):
         next(slices)
-    simulation.cluster.set_followers(FROZEN, simulation.now)
+    simulation.cluster.admin.set_followers(FROZEN, simulation.now)
     assert codes(finish(slices)) == [ErrorCode.none]
     followers = simulation.cluster.followers
     partitions = list(simulation.cluster.metadata.partitions())
@@ -110,7 +110,7 @@ def test_followers_that_are_cut_off_meanwhile_do_not_fetch() -> None:
     slices = creating(simulation, NewTopic("t", 100, 3))
     for _ in range(5):
         next(slices)
-    simulation.cluster.cut([2], [1, 3], [], simulation.now)
+    simulation.cluster.lives.cut([2], [1, 3], [], simulation.now)
     assert codes(finish(slices)) == [ErrorCode.none]
     for partition in simulation.cluster.metadata.partitions():
         for replica in partition.replicas.values():

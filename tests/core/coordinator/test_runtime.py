@@ -219,7 +219,7 @@ class TestLoading:
 
     def test_a_large_log_is_loaded_in_slices(self, harness: CoordinatorHarness) -> None:
         harness.write(**{f"n{number}": "x" for number in range(500)})
-        harness.simulation.cluster.move_leader("kv", 0, 2, harness.simulation.now)
+        harness.simulation.cluster.admin.move_leader("kv", 0, 2, harness.simulation.now)
         assert harness.read() is ErrorCode.coordinator_load_in_progress
         assert codes(harness.write(a="1")) == [ErrorCode.coordinator_load_in_progress]
         harness.simulation.advance(0)
@@ -227,8 +227,8 @@ class TestLoading:
 
     def test_loading_ends_when_the_broker_no_longer_leads(self, harness: CoordinatorHarness) -> None:
         harness.write(**{f"n{number}": "x" for number in range(500)})
-        harness.simulation.cluster.move_leader("kv", 0, 2, harness.simulation.now)
-        harness.simulation.cluster.move_leader("kv", 0, 3, harness.simulation.now)
+        harness.simulation.cluster.admin.move_leader("kv", 0, 2, harness.simulation.now)
+        harness.simulation.cluster.admin.move_leader("kv", 0, 3, harness.simulation.now)
         harness.simulation.advance(0)
         assert harness.runtimes[2].context(0) is None
         assert len(harness.read()) == 500

@@ -220,13 +220,13 @@ def test_a_partition_without_a_leader_is_left_alone() -> None:
     simulation.topic(replicas=1, retention_ms=0, retention_bytes=0)
     simulation.topic("other", replicas=1)
     send(simulation.connect(), 3, records=KIB)
-    simulation.cluster.stop_broker(1, simulation.now)
+    simulation.cluster.lives.stop_broker(1, simulation.now)
     simulation.settle()
     simulation.advance(600_000)
     partition = partition_of(simulation)
     assert partition.leader_id == -1
     assert partition.replicas[1].log.log_end_offset == 3
-    simulation.cluster.start_broker(1, simulation.now)
+    simulation.cluster.lives.start_broker(1, simulation.now)
     simulation.settle()
     assert send(simulation.connect(), 3, "other", KIB) == [NONE] * 3
     assert simulation.cluster.controller.log_memory.used_bytes <= 4 * KIB_COST

@@ -157,7 +157,7 @@ def test_a_new_leader_goes_on_where_the_old_one_stopped() -> None:
     old = simulation.connect(broker_id=1)
     for sequence in range(3):
         answer(old, 1, 4, sequence, 1)
-    simulation.cluster.move_leader("t", 0, 2, simulation.now)
+    simulation.cluster.admin.move_leader("t", 0, 2, simulation.now)
     simulation.settle()
     new = simulation.connect(broker_id=2)
     assert answer(new, 1, 4, 1, 1) == (NONE, 1)
@@ -173,12 +173,12 @@ def test_what_the_old_leader_alone_had_is_not_known_to_the_new_one() -> None:
     answer(old, 1, 0, 0, 1)
     simulation.followers("frozen")
     assert answer(old, 1, 0, 1, 1) == (NONE, 1)
-    simulation.cluster.move_leader("t", 0, 2, simulation.now)
+    simulation.cluster.admin.move_leader("t", 0, 2, simulation.now)
     simulation.followers("instant")
     new = simulation.connect(broker_id=2)
     # The client sends it again, and it is no duplicate.
     assert answer(new, 1, 0, 1, 1) == (NONE, 1)
-    simulation.cluster.move_leader("t", 0, 1, simulation.now)
+    simulation.cluster.admin.move_leader("t", 0, 1, simulation.now)
     simulation.settle()
     assert answer(simulation.connect(broker_id=1), 1, 0, 1, 1) == (NONE, 1)
     assert partition_of(simulation).leader_log.log_end_offset == 2

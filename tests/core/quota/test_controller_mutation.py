@@ -90,7 +90,7 @@ def simulation() -> Simulation:
     made = Simulation()
     made.topic("there", partitions=3)
     made.topic("too", partitions=1)
-    made.cluster.alter_client_quotas(ME, {"controller_mutation_rate": 1.0})  # eleven at once
+    made.cluster.members.client_quotas.alter(ME, {"controller_mutation_rate": 1.0})  # eleven at once
     return made
 
 
@@ -177,7 +177,7 @@ def test_delete_topics(simulation: Simulation, version: int, error: int) -> None
 @pytest.mark.parametrize("version", [5, 7])
 def test_extreme_rates(simulation: Simulation, rate: float, throttle_ms: int | None, version: int) -> None:
     """The bucket holds next to nothing, or more than an integer of Kafka can."""
-    simulation.cluster.alter_client_quotas(ME, {"controller_mutation_rate": rate})
+    simulation.cluster.members.client_quotas.alter(ME, {"controller_mutation_rate": rate})
     client = simulation.connect()
     is_strict = version >= 6
     assert create(client, version, ("a", 1)) == ([0], 0 if is_strict else throttle_ms or 0)
@@ -189,7 +189,7 @@ def test_extreme_rates(simulation: Simulation, rate: float, throttle_ms: int | N
 
 @pytest.mark.parametrize("rate", [1e-300, 5e-324])
 def test_extreme_rates_of_what_is_added_and_deleted(simulation: Simulation, rate: float) -> None:
-    simulation.cluster.alter_client_quotas(ME, {"controller_mutation_rate": rate})
+    simulation.cluster.members.client_quotas.alter(ME, {"controller_mutation_rate": rate})
     client = simulation.connect()
     assert create(client, 7, ("a", 1)) == ([0], 0)
     more = [{"name": "there", "count": 4, "assignments": None}]

@@ -18,7 +18,7 @@ RATE = 100  # bytes a second; 1000 in a window
 def throttled(*sizes: int) -> tuple[Simulation, SimulatedClient]:
     simulation = Simulation()
     simulation.topic()
-    simulation.cluster.alter_client_quotas(QuotaEntity(None, DEFAULT), {"consumer_byte_rate": RATE})
+    simulation.cluster.members.client_quotas.alter(QuotaEntity(None, DEFAULT), {"consumer_byte_rate": RATE})
     for size in sizes:
         simulation.connect().send(produce("t", records=batch(bytes(size))))
     return simulation, simulation.connect()
@@ -75,7 +75,7 @@ def test_no_more_is_read_at_once_than_a_window_has() -> None:
 def test_it_is_of_the_client_that_has_it(client_id: str) -> None:
     simulation = Simulation()
     simulation.topic()
-    simulation.cluster.alter_client_quotas(QuotaEntity(None, client_id), {"consumer_byte_rate": RATE})
+    simulation.cluster.members.client_quotas.alter(QuotaEntity(None, client_id), {"consumer_byte_rate": RATE})
     client = simulation.connect()
     client.send(produce("t", records=batch(bytes(2_000))), fetch("t", version=12))
     assert (records(answered(client)) == 0) == (client_id == "test")

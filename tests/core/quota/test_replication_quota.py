@@ -42,8 +42,8 @@ def throttle(simulation: Simulation, replicas: str = "*", **rates: int) -> None:
     cluster = simulation.cluster
     names = {"leader": LEADER, "follower": FOLLOWER}
     for side, rate in rates.items():
-        cluster.alter_topic_configs("t", {names[side] + "replicas": replicas}, simulation.now)
-        cluster.alter_broker_configs({names[side] + "rate": str(rate)}, simulation.now)
+        cluster.admin.alter_topic_configs("t", {names[side] + "replicas": replicas}, simulation.now)
+        cluster.admin.alter_broker_configs({names[side] + "rate": str(rate)}, simulation.now)
 
 
 def reassign(simulation: Simulation, *replicas: int) -> None:
@@ -155,9 +155,9 @@ def test_to_take_the_throttle_away_lets_them_go_at_once(of_what: str) -> None:
     simulation.advance(500)
     assert end_of(simulation, 3) == 10
     if of_what == "rate":
-        simulation.cluster.alter_broker_configs({LEADER + "rate": None}, simulation.now)
+        simulation.cluster.admin.alter_broker_configs({LEADER + "rate": None}, simulation.now)
     else:
-        simulation.cluster.alter_topic_configs("t", {LEADER + "replicas": None}, simulation.now)
+        simulation.cluster.admin.alter_topic_configs("t", {LEADER + "replicas": None}, simulation.now)
     simulation.advance(1)
     assert simulation.partition().isr_ids == [1, 2, 3]
 
@@ -165,7 +165,7 @@ def test_to_take_the_throttle_away_lets_them_go_at_once(of_what: str) -> None:
 def test_a_broker_may_have_a_rate_of_its_own() -> None:
     simulation = filled()
     throttle(simulation, leader=1)
-    simulation.cluster.broker_configs.alter({LEADER + "rate": "50000"}, 1)
+    simulation.cluster.members.broker_configs.alter({LEADER + "rate": "50000"}, 1)
     reassign(simulation, 1, 2, 3)
     simulation.advance(8_000)
     assert simulation.partition().isr_ids == [1, 2, 3]
@@ -185,7 +185,7 @@ def test_a_new_leader_has_given_nothing_yet() -> None:
     simulation = filled()
     throttle(simulation, leader=0)
     reassign(simulation, 1, 2, 3)
-    simulation.cluster.move_leader("t", 0, 2, simulation.now)
+    simulation.cluster.admin.move_leader("t", 0, 2, simulation.now)
     assert end_of(simulation, 3) == 20
 
 
@@ -229,7 +229,7 @@ def test_a_follower_over_the_wire_gets_nothing_while_the_leader_gave_too_much(re
 def test_a_follower_over_the_wire_that_is_throttled_waits_for_its_time_and_reads_then() -> None:
     simulation, follower = left_behind(100_000)
     assert follower.fetch(0).batches == [(0, 0), (1, 1)]
-    simulation.cluster.alter_broker_configs({LEADER + "rate": "15000"}, simulation.now)
+    simulation.cluster.admin.alter_broker_configs({LEADER + "rate": "15000"}, simulation.now)
     begun_ms = simulation.elapsed_ms
     follower.send(0, max_wait_ms=500)
     simulation.advance(499)

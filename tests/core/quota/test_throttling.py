@@ -51,7 +51,7 @@ def produce_1500(**fields: Any) -> bytes:
 def throttled(entity: QuotaEntity = MINE, config: dict[str, str] | None = None, **quotas: float) -> Simulation:
     simulation = Simulation(config=config)
     simulation.topic()
-    simulation.cluster.alter_client_quotas(entity, quotas or {"producer_byte_rate": 100})
+    simulation.cluster.members.client_quotas.alter(entity, quotas or {"producer_byte_rate": 100})
     return simulation
 
 
@@ -174,7 +174,7 @@ def test_a_removed_quota_lets_go_with_the_next_request_not_before() -> None:
     simulation = throttled()
     client = simulation.connect()
     client.send(produce_1500(correlation_id=1), produce_1500(correlation_id=2))
-    simulation.cluster.alter_client_quotas(MINE, None)
+    simulation.cluster.members.client_quotas.alter(MINE, None)
     simulation.advance(4_999)
     assert answers(client) == [(0, 1, 5_000)]
     simulation.advance(1)
@@ -254,7 +254,7 @@ def test_a_throttled_fetch_is_answered_empty_and_its_records_come_with_the_next(
     ((_, answer),) = client.answers
     _, response = decode_response(FETCH, 11, answer)
     assert (response.responses, response.throttle_time.total_seconds()) == ((), 1.0)
-    simulation.cluster.alter_client_quotas(MINE, None)
+    simulation.cluster.members.client_quotas.alter(MINE, None)
     client.send(fetch("t"))
     simulation.advance(1_000)
     _, response = decode_response(FETCH, 11, client.answers[1][1])
@@ -284,12 +284,12 @@ def test_acks_zero_that_fails_counts_and_closes() -> None:
 
 def test_a_peer_that_goes_while_it_is_throttled_leaves_no_timer() -> None:
     simulation = throttled()
-    timers = simulation.cluster.timer.timer.size
+    timers = simulation.cluster.members.timer.timer.size
     client = simulation.connect()
     client.send(produce_1500())
-    assert simulation.cluster.timer.timer.size == timers + 1
+    assert simulation.cluster.members.timer.timer.size == timers + 1
     client.disconnect()
-    assert simulation.cluster.timer.timer.size == timers
+    assert simulation.cluster.members.timer.timer.size == timers
     simulation.advance(5_000)
 
 
@@ -343,7 +343,7 @@ def test_a_throttle_that_is_over_before_the_answer() -> None:
     assert client.connection.state is ChannelMuteState.BUSY_THROTTLED
     simulation.advance(200)
     assert client.connection.state is ChannelMuteState.BUSY
-    simulation.cluster.alter_client_quotas(MINE, None)
+    simulation.cluster.members.client_quotas.alter(MINE, None)
     simulation.advance(300)
     assert [(at_ms, number) for at_ms, number, _ in answers(client)] == [(500, 1), (500, 2)]
 
@@ -352,9 +352,9 @@ def test_a_broker_that_starts_again_has_counted_nothing_and_knows_the_quotas_tha
     simulation = throttled(request_percentage=50, producer_byte_rate=100)
     cluster = simulation.cluster
     simulation.connect().send(produce_1500(correlation_id=1))
-    cluster.alter_client_quotas(MINE, {"request_percentage": None})
+    cluster.members.client_quotas.alter(MINE, {"request_percentage": None})
     simulation.stop(1)
-    cluster.alter_client_quotas(MINE, {"producer_byte_rate": 50})
+    cluster.members.client_quotas.alter(MINE, {"producer_byte_rate": 50})
     simulation.start(1)
     quotas = cluster.brokers[1].quotas
     assert quotas.enabled

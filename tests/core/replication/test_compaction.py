@@ -22,7 +22,7 @@ ROLL_MS = 1_000
 
 
 def compact(simulation: Simulation) -> int:
-    cleaned = simulation.cluster.compact("t", simulation.now)
+    cleaned = simulation.cluster.admin.compact("t", simulation.now)
     simulation.cluster.check_invariants()
     return cleaned
 
@@ -137,7 +137,7 @@ def test_compact_refuses_a_topic_without_compaction() -> None:
         compact(simulation)
     assert refused.value.code == ErrorCode.policy_violation
     with pytest.raises(KafkaError, match=r"does not exist"):
-        simulation.cluster.compact("nobody", simulation.now)
+        simulation.cluster.admin.compact("nobody", simulation.now)
 
 
 # On its own.
@@ -231,7 +231,7 @@ def test_a_replica_that_is_added_copies_a_compacted_log() -> None:
         write(simulation, (b"a", value))
     compact(simulation)
     write(simulation, (b"b", b"1"))
-    simulation.cluster.reassign("t", 0, [2], simulation.now)
+    simulation.cluster.admin.reassign("t", 0, [2], simulation.now)
     simulation.advance(1)
     assert pairs_of(simulation, 2) == [(2, b"a", b"3"), (3, b"b", b"1")]
     simulation.cluster.check_invariants()
@@ -241,7 +241,7 @@ def test_a_topic_that_goes_while_it_is_cleaned() -> None:
     simulation = compacted()
     for value in range(100):
         write(simulation, (b"a", b"x" * 1_000 + b"%d" % value))
-    cleaning = simulation.cluster.log_cleaner.clean(simulation.partition(), simulation.now, roll_first=True)
+    cleaning = simulation.cluster.members.log_cleaner.clean(simulation.partition(), simulation.now, roll_first=True)
     next(cleaning)
     simulation.delete_topic()
     assert list(cleaning)[-1:] in ([], [None])
@@ -253,7 +253,7 @@ def test_records_that_are_deleted_while_a_log_is_cleaned() -> None:
     for value in range(100):
         write(simulation, (b"a", b"x" * 1_000 + b"%d" % value))
     partition = simulation.partition()
-    cleaning = simulation.cluster.log_cleaner.clean(partition, simulation.now, roll_first=True)
+    cleaning = simulation.cluster.members.log_cleaner.clean(partition, simulation.now, roll_first=True)
     next(cleaning)
     partition.delete_records_before(50)
     for _ in cleaning:

@@ -27,12 +27,12 @@ def written(records: int, codec: int) -> Simulation:
 @pytest.mark.parametrize("codec", [Codec.NONE, Codec.ZSTD])
 def test_a_large_batch_is_filtered_as_a_small_one(codec: Codec) -> None:
     simulation = written(300, codec)
-    assert finish(simulation.cluster.compact_in_slices("t", simulation.now)) == 1
+    assert finish(simulation.cluster.admin.compact_in_slices("t", simulation.now)) == 1
     keys = [b"k%d" % number for number in range(300)]
     expected = [(150 + n, key, None if n % 3 == 0 else b"new") for n, key in enumerate(keys)]
     assert pairs_of(simulation) == expected
     simulation.advance(2 * 86_400_000)
-    assert finish(simulation.cluster.compact_in_slices("t", simulation.now)) == 1
+    assert finish(simulation.cluster.admin.compact_in_slices("t", simulation.now)) == 1
     assert pairs_of(simulation) == [record for record in expected if record[2] is not None]
 
 
@@ -42,7 +42,7 @@ def test_no_slice_grows_with_the_records_of_a_batch(codec: Codec) -> None:
     calls = []
     for records in (300, 300, 1_200):
         simulation = written(records, codec)
-        compact = partial(simulation.cluster.compact_in_slices, "t", simulation.now)
+        compact = partial(simulation.cluster.admin.compact_in_slices, "t", simulation.now)
         calls.append(most_calls_of_a_slice(compact))
     # A generator over the records looks for a tombstone: a call for each, up to the first one.
     assert calls[2] < 1.5 * calls[1]
@@ -74,7 +74,7 @@ def of_many_batches() -> Simulation:
 def test_very_many_batches_are_put_in_place_log_by_log() -> None:
     """A follower that copies on before its turn takes them over from the leader."""
     simulation = of_many_batches()
-    slices = simulation.cluster.compact_in_slices("t", simulation.now)
+    slices = simulation.cluster.admin.compact_in_slices("t", simulation.now)
     logs = [replica.log for replica in simulation.partition().replicas.values()]
     while logs[0].rewriting == 0:
         next(slices)
@@ -94,7 +94,7 @@ def test_a_leader_that_goes_before_the_cleaned_batches_are_ready_changes_no_log(
         write(simulation, (b"k", value))
     partition = simulation.partition()
     log = partition.leader_log
-    slices = simulation.cluster.compact_in_slices("t", simulation.now)
+    slices = simulation.cluster.admin.compact_in_slices("t", simulation.now)
     next(slices)
     assert log.rewriting == 0, "the first slice has not put the batches in place"
     if then == "delete":
@@ -110,7 +110,7 @@ def test_a_leader_that_goes_before_the_cleaned_batches_are_ready_changes_no_log(
 @pytest.mark.parametrize("then", ["stop", "delete"])
 def test_a_leader_that_goes_meanwhile_leaves_the_other_logs_as_they_are(then: str) -> None:
     simulation = of_many_batches()
-    slices = simulation.cluster.compact_in_slices("t", simulation.now)
+    slices = simulation.cluster.admin.compact_in_slices("t", simulation.now)
     partition = simulation.partition()
     while partition.leader_log.rewriting == 0:
         next(slices)

@@ -66,7 +66,7 @@ def plain(simulation: Simulation, key: bytes, value: bytes) -> None:
 
 
 def compact(simulation: Simulation) -> None:
-    simulation.cluster.compact("c", simulation.now)
+    simulation.cluster.admin.compact("c", simulation.now)
     simulation.cluster.check_invariants()
 
 
@@ -209,7 +209,7 @@ def test_the_log_of_transactions_is_compacted_and_tells_the_same_afterwards() ->
         writer.transaction(b"%d" % number, b"x")
     log = simulation.partition("__transaction_state").leader_log
     before = len(log.batches)
-    simulation.cluster.compact("__transaction_state", simulation.now)
+    simulation.cluster.admin.compact("__transaction_state", simulation.now)
     assert before == 61
     assert len(log.batches) == 1
     service = simulation.cluster.brokers[1].transactions

@@ -22,7 +22,7 @@ def large(partitions: int = 300) -> Simulation:
 
 
 def script(simulation: Simulation, steps: Steps, selection: Selection = EVERYBODY) -> Slices[None]:
-    return simulation.cluster.script_followers_in_slices(steps, selection, simulation.now)
+    return simulation.cluster.admin.script_followers_in_slices(steps, selection, simulation.now)
 
 
 def behaviours(simulation: Simulation) -> set[str]:
@@ -38,7 +38,7 @@ def test_a_newer_command_is_not_undone_by_an_older_one_that_goes_on(selection: S
     simulation = large()
     older = script(simulation, [(0, FROZEN)], selection)
     next(older)
-    simulation.cluster.set_followers(LAGGING, simulation.now)
+    simulation.cluster.admin.set_followers(LAGGING, simulation.now)
     finish(older)
     assert behaviours(simulation) == {"lagging:100"}
 
@@ -66,8 +66,12 @@ def test_the_leadership_that_a_paused_broker_goes_on_with_meanwhile_obeys_too() 
     freezing = script(simulation, [(0, FROZEN)])
     next(freezing)
     simulation.pause(2)
-    simulation.cluster.move_leader("t", 298, 1 if simulation.partition("t", 298).leader_id == 3 else 3, simulation.now)
-    simulation.cluster.move_leader("t", 299, 1 if simulation.partition("t", 299).leader_id == 3 else 3, simulation.now)
+    simulation.cluster.admin.move_leader(
+        "t", 298, 1 if simulation.partition("t", 298).leader_id == 3 else 3, simulation.now
+    )
+    simulation.cluster.admin.move_leader(
+        "t", 299, 1 if simulation.partition("t", 299).leader_id == 3 else 3, simulation.now
+    )
     finish(freezing)
     followers = simulation.cluster.followers._followers.values()
     assert {str(follower.behaviour) for some in followers for follower in some} == {"frozen"}

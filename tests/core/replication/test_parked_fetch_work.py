@@ -71,7 +71,7 @@ def parked(followers: str = "instant") -> tuple[Simulation, SimulatedClient, Sim
     partitions = simulation.cluster.metadata.partitions()
     for partition in partitions:
         if partition.leader_id != 1:
-            simulation.cluster.move_leader("t", partition.topic_partition.partition, 1, simulation.now)
+            simulation.cluster.admin.move_leader("t", partition.topic_partition.partition, 1, simulation.now)
     simulation.settle()
     reader, writer = simulation.connect(1), simulation.connect(1)
     reader.send(fetch_many(2 * len(keyed())))
@@ -93,7 +93,7 @@ def test_appends_to_any_two_of_many_partitions_complete_the_fetch(first: int, se
 
 def test_a_moved_leader_of_one_of_many_partitions_completes_the_fetch() -> None:
     simulation, reader, _ = parked()
-    simulation.cluster.move_leader("t", 177, 2, simulation.now)
+    simulation.cluster.admin.move_leader("t", 177, 2, simulation.now)
     simulation.settle()
     ((_, frame),) = reader.answers
     codes = [int(p.error_code) for p in decode_response(1, 10, frame)[1].responses[0].partitions]

@@ -64,7 +64,7 @@ def test_every_answer_is_right_and_on_time(
     requests = sorted(requests)
     simulation = Simulation()
     # All three partitions are led by broker 1.
-    simulation.cluster.config.check()
+    simulation.cluster.members.config.check()
     for index, (behaviour, _) in enumerate(behaviours):
         simulation.topic(f"t{index}")
         simulation.followers(behaviour, f"t{index}")

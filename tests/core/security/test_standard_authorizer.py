@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fakebroker.core.security.acl_binding import (
@@ -213,3 +213,15 @@ def test_decisions_are_those_of_a_naive_reading(given_: list[AclBinding], remove
         for _ in range(2):  # the second time it is remembered
             by_type = made.authorize_by_resource_type(ALICE, HOST, operation, TOPIC)
             assert by_type is naive_by_type(left, open_, operation)
+
+
+@given(st.lists(BINDINGS, min_size=1), st.lists(st.tuples(st.booleans(), st.integers(0, 30))), st.booleans())
+@example([binding()], [(True, 0), (False, 0), (True, 0)], False)
+def test_a_remembered_decision_is_forgotten_when_bindings_change(
+    known: list[AclBinding], changes: list[tuple[bool, int]], open_: bool
+) -> None:
+    made = authorizer(allow_if_no_acl=open_)
+    for is_added, place in changes:
+        (made.add if is_added else made.remove)(known[place % len(known)])
+        by_type = made.authorize_by_resource_type(ALICE, HOST, READ, TOPIC)
+        assert by_type is naive_by_type(set(made.bindings()), open_, READ)

@@ -212,7 +212,7 @@ class TestReplication:
         producer = world.producer("tx", pace_ms=10)
         simulation = world.simulation
         assigned = [(0, [2])]
-        simulation.cluster.create_topic(NewTopic("alone", -1, -1, assigned, {}), simulation.now)
+        simulation.cluster.admin.create_topic(NewTopic("alone", -1, -1, assigned, {}), simulation.now)
         world.advance(200)
         for partition in (0, 1):
             world.move(STATE, partition, 0)

@@ -113,7 +113,7 @@ def prepared(count: int, brokers: int) -> tuple[Simulation, Order]:
     simulation.topic("big", count, brokers)
     if brokers > 1:
         for index in range(count):
-            simulation.cluster.move_leader("big", index, 1, simulation.now)
+            simulation.cluster.admin.move_leader("big", index, 1, simulation.now)
     simulation.settle()
     order = Order()
     simulation.cluster.probe.listen(order.hear)
@@ -227,7 +227,7 @@ def test_a_broker_that_stops_between_the_marks(stopped: int) -> None:
     count = 100
     simulation, order = prepared(count, 3)
     for index in range(0, count, 2):
-        simulation.cluster.move_leader("big", index, 2, simulation.now)
+        simulation.cluster.admin.move_leader("big", index, 2, simulation.now)
     simulation.settle()
     client = simulation.connect()
     _, producer_id, epoch = init(client)

@@ -10,7 +10,7 @@ from fakebroker.core.clock import Now
 from fakebroker.core.config.topic_config import TopicConfig
 from fakebroker.core.log.producer_entry import NO_TRANSACTION
 from fakebroker.core.replication.partition import Partition
-from fakebroker.core.transactions.markers import Mark, append_mark
+from fakebroker.core.transactions.markers import TxnMarker, append_marker
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.topic_partition import TopicPartition
 from fakebroker.protocol.transaction_records.control_records import ABORT, COMMIT, EndTransactionMarker
@@ -25,8 +25,8 @@ def partition() -> Partition:
     return Partition(TopicPartition("t", 0), [1], TopicConfig(), 30_000, 0)
 
 
-def mark(epoch: int, coordinator_epoch: int = 0, version: int = 0, control_type: int = COMMIT) -> Mark:
-    return Mark(PID, epoch, EndTransactionMarker(control_type, coordinator_epoch), version)
+def txn_marker(epoch: int, coordinator_epoch: int = 0, version: int = 0, control_type: int = COMMIT) -> TxnMarker:
+    return TxnMarker(PID, epoch, EndTransactionMarker(control_type, coordinator_epoch), version)
 
 
 def begin(partition: Partition, epoch: int = 3, sequence: int = 0) -> None:
@@ -37,9 +37,9 @@ def begin(partition: Partition, epoch: int = 3, sequence: int = 0) -> None:
     partition.append_records_to_leader(records, False, 1, NOW, guard)
 
 
-def outcome(partition: Partition, what: Mark) -> int:
+def outcome(partition: Partition, what: TxnMarker) -> int:
     try:
-        append_mark(partition, what, NOW)
+        append_marker(partition, what, NOW)
     except KafkaError as error:
         return int(error.code)
     return NONE
@@ -50,7 +50,7 @@ def test_it_ends_the_transaction(partition: Partition) -> None:
     entry = partition.leader_log.producer_state.last_entry(PID)
     assert entry is not None
     assert (entry.current_txn_first_offset, partition.leader_log.last_stable_offset) == (0, 0)
-    info = append_mark(partition, mark(3, 5, control_type=ABORT), NOW)
+    info = append_marker(partition, txn_marker(3, 5, control_type=ABORT), NOW)
     assert info.first_offset == 1
     log = partition.leader_log
     entry = log.producer_state.last_entry(PID)
@@ -71,32 +71,32 @@ def test_it_ends_the_transaction(partition: Partition) -> None:
 def test_its_epoch(partition: Partition, version: int, epoch: int, code: int) -> None:
     """Transaction version 2 needs a new epoch: a marker of the previous transaction does not end this one."""
     begin(partition, epoch=3)
-    assert outcome(partition, mark(epoch, version=version)) == code
+    assert outcome(partition, txn_marker(epoch, version=version)) == code
 
 
 def test_a_mark_that_is_sent_again(partition: Partition) -> None:
     begin(partition, epoch=3)
-    assert outcome(partition, mark(4, version=2)) == NONE
-    assert outcome(partition, mark(4, version=2)) == NONE
+    assert outcome(partition, txn_marker(4, version=2)) == NONE
+    assert outcome(partition, txn_marker(4, version=2)) == NONE
     assert partition.leader_log.log_end_offset == 3
 
 
 def test_the_epoch_of_its_coordinator(partition: Partition) -> None:
     begin(partition)
-    assert outcome(partition, mark(3, 5)) == NONE
+    assert outcome(partition, txn_marker(3, 5)) == NONE
     begin(partition, sequence=1)
-    assert outcome(partition, mark(3, 4)) == FENCED_COORDINATOR
-    assert outcome(partition, mark(3, 5)) == NONE
+    assert outcome(partition, txn_marker(3, 4)) == FENCED_COORDINATOR
+    assert outcome(partition, txn_marker(3, 5)) == NONE
 
 
 def test_too_few_replicas_are_in_sync() -> None:
     partition = Partition(TopicPartition("t", 0), [1, 2], TopicConfig(min_insync_replicas=2), 30_000, 0)
     partition.update_isr([1], 0)
-    assert outcome(partition, mark(0)) == TOO_FEW
+    assert outcome(partition, txn_marker(0)) == TOO_FEW
 
 
 def test_a_marker_of_an_unknown_producer(partition: Partition) -> None:
-    assert outcome(partition, mark(0, version=2)) == NONE
+    assert outcome(partition, txn_marker(0, version=2)) == NONE
     assert partition.leader_log.last_stable_offset == 1
 
 
@@ -116,7 +116,7 @@ class TestGuard:
         """The request is verified in one transaction, and appended in the next: KIP-890."""
         state = partition.leader_log.producer_state
         guard = state.maybe_start_verification(PID, 0, 3, False, NOW.wall_ms)
-        append_mark(partition, mark(3), NOW)
+        append_marker(partition, txn_marker(3), NOW)
         records = batch(producer_id=PID, producer_epoch=3, base_sequence=0, attributes=0x10)
         with pytest.raises(KafkaError, match="not part of an ongoing transaction"):
             partition.append_records_to_leader(records, False, 1, NOW, guard)

@@ -35,7 +35,7 @@ class World:
         self.simulation = Simulation(2)
         self.simulation.topic("t", 2, 1)
         for broker in (1, 2):
-            self.simulation.cluster.set_endpoint(broker, f"broker-{broker}", PORT)
+            self.simulation.cluster.registry[broker].set_endpoint(f"broker-{broker}", PORT)
         given = SHARED | {name.replace("_", "."): value for name, value in more.items()}
         bootstrap = [(f"broker-{broker}", PORT) for broker in (1, 2)]
         self.machine = KafkaProducer(ProducerConfig(generation, given), bootstrap, lambda: 0, lambda: 0.5, self.now_ms)

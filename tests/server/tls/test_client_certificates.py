@@ -45,9 +45,10 @@ def test_the_journal_has_the_principal_of_a_certificate(loop: str, auth: str) ->
         with TlsClient(kafka, certificate=kafka.tls.client("alice")) as client:
             client.ask(metadata([]))
         principal = "User:ANONYMOUS" if auth == "none" else "User:CN=alice"
-        (opened, *_), (login,), (sent,) = (
-            [event for event in kafka.journal if isinstance(event, kind)] for kind in (ConnectionOpened, Login, Request)
-        )
+        events = list(kafka.journal)
+        [opened] = [event for event in events if isinstance(event, ConnectionOpened)]
+        [login] = [event for event in events if isinstance(event, Login)]
+        [sent] = [event for event in events if isinstance(event, Request)]
         assert login[2:] == (opened.connection, 1, "SSL", "", principal, "NONE", "", False)
         assert (sent.api, sent.connection, sent.principal) == ("Metadata", opened.connection, principal)
 

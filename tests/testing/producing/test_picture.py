@@ -124,7 +124,7 @@ def test_a_request_without_a_producer_journal_has_its_row() -> None:
 
 def test_what_is_throttled() -> None:
     world = World("2.0", batch_size=1)
-    world.simulation.cluster.alter_client_quotas(QuotaEntity(None, "shop"), {"producer_byte_rate": 100})
+    world.simulation.cluster.members.client_quotas.alter(QuotaEntity(None, "shop"), {"producer_byte_rate": 100})
     for _ in range(20):
         world.send(20)
         world.producers.advance(10)

@@ -140,7 +140,7 @@ def _rules(log: Log, latest: OffsetMap, end: int, config: TopicConfig, now_wall_
     """Return the rules of a cleaning. Of each producer the last batch is kept for its sequences, or, if it has none,
     its marker for the epoch."""
     ends = {end - 1}
-    marks: set[tuple[int, int]] = set()
+    markers: set[tuple[int, int]] = set()
     producers = log.producer_state
     for producer_id in producers.producer_ids:
         entry = producers.last_entry(producer_id)
@@ -148,8 +148,8 @@ def _rules(log: Log, latest: OffsetMap, end: int, config: TopicConfig, now_wall_
         if entry.batches:
             ends.add(entry.batches[-1].last_offset)
         else:
-            marks.add((producer_id, entry.producer_epoch))
-    return Rules(latest, now_wall_ms, config.delete_retention_ms, frozenset(ends), frozenset(marks))
+            markers.add((producer_id, entry.producer_epoch))
+    return Rules(latest, now_wall_ms, config.delete_retention_ms, frozenset(ends), frozenset(markers))
 
 
 def _each(log: Log, offset: int, end: int, look: Callable[[LoggedBatch], Slices[None]]) -> Slices[None]:

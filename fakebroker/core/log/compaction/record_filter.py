@@ -50,14 +50,14 @@ class Rules(NamedTuple):
     delete_retention_ms
                      how long tombstones stay from then on
     kept_ends        last offsets of batches that are kept whatever is in them
-    kept_marks       producers and epochs of markers that are kept: those of producers without a batch
+    kept_markers       producers and epochs of markers that are kept: those of producers without a batch
     """
 
     latest: OffsetMap
     now_ms: int
     delete_retention_ms: int
     kept_ends: frozenset[int]
-    kept_marks: frozenset[tuple[int, int]] = frozenset()
+    kept_markers: frozenset[tuple[int, int]] = frozenset()
 
 
 def keys_of(batch: LoggedBatch, header: BatchHeader, note: Callable[[bytes, int], None]) -> Slices[None]:
@@ -94,7 +94,7 @@ def filtered(batch: LoggedBatch, rules: Rules, header: BatchHeader, may_go: bool
                     yield
     if not retained:
         is_kept = batch.last_offset in rules.kept_ends or (
-            header.is_control and (header.producer_id, header.producer_epoch) in rules.kept_marks
+            header.is_control and (header.producer_id, header.producer_epoch) in rules.kept_markers
         )
         return _empty(batch, header) if is_kept else None
     if header.is_control:
@@ -108,11 +108,11 @@ def filtered(batch: LoggedBatch, rules: Rules, header: BatchHeader, may_go: bool
     return (yield from _built(batch, header, retained, horizon_ms))
 
 
-def _is_retained(record: Record, base_offset: int, marks_go: bool, latest: OffsetMap) -> bool:
+def _is_retained(record: Record, base_offset: int, tombstones_go: bool, latest: OffsetMap) -> bool:
     if record.key is None:
         return False
     offset = base_offset + (record.offset_delta or 0)
-    return offset >= latest.get(record.key) and (record.value is not None or not marks_go)
+    return offset >= latest.get(record.key) and (record.value is not None or not tombstones_go)
 
 
 def _records(data: bytes, header: BatchHeader) -> Slices[list[Record] | None]:

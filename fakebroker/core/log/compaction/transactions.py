@@ -40,7 +40,7 @@ class CleanedTransactions:
             transaction = heappop(self._to_come)[1]
             self._aborted.setdefault(transaction.producer_id, transaction)
         if header.is_control:
-            return self._may_mark_go(batch, header)
+            return self._may_marker_go(batch, header)
         if not header.is_transactional:
             return False
         if header.producer_id in self._aborted:
@@ -49,7 +49,7 @@ class CleanedTransactions:
         self._committed.add(header.producer_id)
         return False
 
-    def _may_mark_go(self, batch: LoggedBatch, header: BatchHeader) -> bool:
+    def _may_marker_go(self, batch: LoggedBatch, header: BatchHeader) -> bool:
         producer_id, data = header.producer_id, batch.records
         try:
             if not decode_records(data):

@@ -119,8 +119,8 @@ class Transactions:
             assert starts == sorted(starts)
         if not self._aborted:
             return
-        marks = [aborted.last_offset for aborted in self._aborted]
-        assert marks == sorted(set(marks))
+        last_offsets = [aborted.last_offset for aborted in self._aborted]
+        assert last_offsets == sorted(set(last_offsets))
         for aborted in self._aborted:
             assert aborted.first_offset < aborted.last_offset != aborted.last_stable_offset <= aborted.last_offset + 1
 

@@ -7,7 +7,8 @@ Theory   The message of the client, where ^A is the byte 1:
          A token that is refused gets a challenge with the reason as JSON. The client then sends a single ^A, and gets
          the failure. The session ends with the token.
 Source   clients/.../security/oauthbearer/internals/{OAuthBearerSaslServer,OAuthBearerClientInitialResponse}.java @ 4.4.
-Differs  A message of more than 32 KiB is not read, and refused as one of a wrong form; Kafka reads 512 KiB.
+Differs  A message of more than 32 KiB is not read. It is refused as an invalid token, or without one as a message of a
+         wrong form. Kafka reads 512 KiB.
 Units    wall milliseconds.
 """
 
@@ -18,6 +19,7 @@ from collections.abc import Callable
 from typing import Final, NamedTuple, final
 
 from fakebroker.core.security.sasl.sasl_server import (
+    MOST_BYTES,
     SaslAuthenticationError,
     SaslError,
     SaslServer,
@@ -33,6 +35,7 @@ _INITIAL: Final = re.compile(
     f"n,(?:a=(?P<authzid>{SASL_NAME}))?,{_SEPARATOR}(?P<pairs>(?:[A-Za-z]+={_VALUE}{_SEPARATOR})*+){_SEPARATOR}"
 )
 _AUTH: Final = re.compile(r"(?P<scheme>[A-Za-z0-9_]+)[ ]+(?P<token>[-_~+/.a-zA-Z0-9]+=*)")
+_BEARER: Final = b"\x01auth=Bearer "
 _AFTER_ERROR: Final = b"\x01"
 
 
@@ -67,9 +70,8 @@ class OAuthBearerSaslServer(SaslServer):
         if response == _AFTER_ERROR and self._error:
             raise SaslAuthenticationError(self._error)
         self._error = ""
-        authorization_id, value = _read(text_of(response))
         try:
-            token = self._validate(value)
+            authorization_id, token = self._accepted(response)
         except TokenRefused as refused:
             scope = "" if refused.scope is None else f', "scope":"{refused.scope}"'
             self._error = f'{{"status":"{refused.status}"{scope}}}'
@@ -85,9 +87,16 @@ class OAuthBearerSaslServer(SaslServer):
 
     def claims(self, response: bytes) -> str:
         try:
-            return self._validate(_read(text_of(response))[1]).principal_name
+            return self._accepted(response)[1].principal_name
         except (SaslError, UnexpectedTokenError, TokenRefused):
             return ""
+
+    def _accepted(self, response: bytes) -> tuple[str, OAuthBearerToken]:
+        """Return the authorization id and the token of a message. Raise TokenRefused for one that is not valid."""
+        if len(response) > MOST_BYTES and _BEARER in response:
+            raise TokenRefused(f"the message has {len(response)} bytes; at most {MOST_BYTES} are read")
+        authorization_id, token = _read(text_of(response))
+        return authorization_id, self._validate(token)
 
 
 def _read(message: str) -> tuple[str, str]:

@@ -14,7 +14,8 @@ Theory   The messages:
 Source   clients/.../security/scram/internals/{ScramSaslServer,ScramMessages,ScramServerCallbackHandler}.java @ 4.4.
 Differs  Extensions are put into the signed text in the order of the message. Kafka's order of several is random, so
          such a login fails there now and then. A message of more than 32 KiB is not read, and refused as one of a wrong
-         form; Kafka reads 512 KiB, and refuses most of these with the same response.
+         form. In Kafka a long name, or many extensions, overflow the stack of its pattern: the connection stays open
+         and is not answered.
 """
 
 from __future__ import annotations

@@ -21,17 +21,17 @@ from fakebroker.core.replication.delayed_produce import ProducePartitionStatus
 from fakebroker.core.replication.partition import Partition
 from fakebroker.core.replication.replica_manager import ReplicaManager
 from fakebroker.core.transactions.marker_sender import TxnMarkerEntry
-from fakebroker.core.transactions.markers import Mark, write_marks
+from fakebroker.core.transactions.markers import TxnMarker, write_markers
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.slices import Slices
 from fakebroker.protocol.topic_name import GROUP_METADATA_TOPIC_NAME
 from fakebroker.protocol.topic_partition import TopicPartition
 
 _NO_ERROR: Final = ErrorCode.none
-_MARKS_OF_A_SLICE: Final = 16  # each is an append with its replication
+_MARKERS_OF_A_SLICE: Final = 16  # each is an append with its replication
 
 Answered = Callable[[Mapping[TopicPartition, ErrorCode]], None]
-CompleteOffsets = Callable[[int, Mark, Callable[[ErrorCode], None]], None]
+CompleteOffsets = Callable[[int, TxnMarker, Callable[[ErrorCode], None]], None]
 
 
 class _Answer:
@@ -62,7 +62,7 @@ class _Answer:
 
 
 @final
-class MarkWriter:
+class MarkerWriter:
     """The writer of one broker. `complete_offsets` ends a transaction in a partition of __consumer_offsets."""
 
     def __init__(
@@ -88,29 +88,31 @@ class MarkWriter:
         if len(partitions) > 1:
             partitions = tuple(dict.fromkeys(partitions))
         answer = _Answer(len(partitions), answered)
-        mark = Mark(entry.producer_id, entry.producer_epoch, entry.marker, entry.transaction_version)
-        if len(partitions) > _MARKS_OF_A_SLICE:
-            self._in_turns.go_on("writing marks", self._write_in_slices(partitions, mark, answer))
+        txn_marker = TxnMarker(entry.producer_id, entry.producer_epoch, entry.marker, entry.transaction_version)
+        if len(partitions) > _MARKERS_OF_A_SLICE:
+            self._in_turns.go_on("writing markers", self._write_in_slices(partitions, txn_marker, answer))
         elif partitions:
-            self._write(partitions, mark, answer)
+            self._write(partitions, txn_marker, answer)
         else:
             answered({})
 
-    def _write_in_slices(self, partitions: Sequence[TopicPartition], mark: Mark, answer: _Answer) -> Slices[None]:
-        for start in range(0, len(partitions), _MARKS_OF_A_SLICE):
+    def _write_in_slices(
+        self, partitions: Sequence[TopicPartition], txn_marker: TxnMarker, answer: _Answer
+    ) -> Slices[None]:
+        for start in range(0, len(partitions), _MARKERS_OF_A_SLICE):
             if start:
                 yield
-            self._write(partitions[start : start + _MARKS_OF_A_SLICE], mark, answer)
+            self._write(partitions[start : start + _MARKERS_OF_A_SLICE], txn_marker, answer)
 
-    def _write(self, partitions: Sequence[TopicPartition], mark: Mark, answer: _Answer) -> None:
-        marks: dict[Partition, Mark] = {}
+    def _write(self, partitions: Sequence[TopicPartition], txn_marker: TxnMarker, answer: _Answer) -> None:
+        markers: dict[Partition, TxnMarker] = {}
         for topic_partition in partitions:
             partition = self._metadata.find_partition(topic_partition.topic, topic_partition.partition)
             if partition is None:
                 answer.tell_one(topic_partition, ErrorCode.unknown_topic_or_partition)
             elif topic_partition.topic == GROUP_METADATA_TOPIC_NAME:
-                self._complete_offsets(topic_partition.partition, mark, partial(answer.tell_one, topic_partition))
+                self._complete_offsets(topic_partition.partition, txn_marker, partial(answer.tell_one, topic_partition))
             else:
-                marks[partition] = mark
-        if marks:
-            write_marks(self._replicas, self._request_timeout_ms(), marks, answer.written, self._clock.now)
+                markers[partition] = txn_marker
+        if markers:
+            write_markers(self._replicas, self._request_timeout_ms(), markers, answer.written, self._clock.now)
