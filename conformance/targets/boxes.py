@@ -267,6 +267,7 @@ BOXES = {
         },
         listeners=("SASL_SSL",),
     ),
+    "stores": Box(1, _COMMON, listeners=("SSL",)),
     "signed-any": Box(1, _SIGNED_ANY, listeners=("SASL_PLAINTEXT",), java_options=(f"{_ALLOWED_URLS}={KEYS_URL}",)),
     "signed": Box(1, _SIGNED, listeners=("SASL_PLAINTEXT",), java_options=(f"{_ALLOWED_URLS}={KEYS_URL}",)),
     "cuts": Box(3, _DYING, _DYING_FAST, controller_apart=True, has_cuts=True),

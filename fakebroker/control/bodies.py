@@ -379,9 +379,10 @@ class Presented(Strict):
 
 
 class NewCertificate(Strict):
-    """A certificate for a client."""
+    """A certificate for a client, which brokers refuse unless it is valid."""
 
     common_name: str = Field(min_length=1, max_length=64)
+    present: Literal["valid", "expired", "not yet valid", "unknown issuer"] = "valid"
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"common_name": "alice"}]})
 

@@ -230,7 +230,9 @@ class AsyncFakeCluster(Administration):
             raise RuntimeError(STOPPED_MEANWHILE)
         self._lives.end(old)
         store, self._store = self._store, SpillFile()
-        driver = self._new_driver(new_clock(self.clock.kind), self._journal.renew())
+        clock = new_clock(self.clock.kind)
+        driver = self._new_driver(clock, self._journal.renew())
+        self.tls._reset(clock)
         try:
             self._begin(driver, listeners)
         finally:

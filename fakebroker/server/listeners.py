@@ -24,6 +24,7 @@ from fakebroker.server.running.no_more_files import Files
 from fakebroker.server.running.one_port import Port, bound_host, needs_resolver
 from fakebroker.server.security.listener_keys import ListenerKeys
 from fakebroker.server.tls.contexts import Contexts
+from fakebroker.server.tls.listener_stores import ListenerStores
 from fakebroker.server.turn.turns import turns
 
 log = logging.getLogger("fakebroker")
@@ -98,6 +99,7 @@ class Listeners:
         self._files = Files(driver.told)
         driver.on_listening = self._on_listening
         driver.on_listeners_changed = self._begin_change
+        ListenerStores(driver.cluster.broker_configs, driver.cluster.registry, lambda: self.contexts)
         self._listening = set(self._ports)
         for index, (broker_id, ports) in enumerate(self._ports.items()):
             for place, taken in ports:

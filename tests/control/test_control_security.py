@@ -59,6 +59,19 @@ def test_aiokafka_has_settings_that_are_json() -> None:
         assert (refused.status_code, "an SSLContext, which is no JSON" in refused.text) == (422, True)
 
 
+def test_a_certificate_is_made_that_brokers_refuse() -> None:
+    with Controlled(brokers=1, listeners=["SSL"], config={"ssl.client.auth": "required"}) as controlled:
+        http, kafka = controlled.http, controlled.kafka
+        made = http.post("/v1/tls/certificates", json={"common_name": "alice", "present": "expired"}).json()
+        context = context_of(kafka.tls.ca)
+        (kafka.tls.ca.parent / "theirs.pem").write_text(made["key"] + made["certificate"])
+        context.load_cert_chain(kafka.tls.ca.parent / "theirs.pem")
+        with TlsClient(kafka, context=context) as client, pytest.raises((ssl.SSLError, ConnectionError)):
+            client.ask(metadata([]))
+        refused = http.post("/v1/tls/certificates", json={"common_name": "alice", "present": "wrong host"})
+        assert refused.status_code == 422
+
+
 def test_a_token_goes_into_the_settings() -> None:
     chosen_client = {"library": "franz-go", "mechanism": "OAUTHBEARER", "token": "a.b."}
     with Controlled(brokers=1, listeners=["SASL_PLAINTEXT"]) as controlled:

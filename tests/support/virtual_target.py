@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from uuid import UUID
+from weakref import finalize
 
 from conformance.scenario import LOOPBACK, Topic
 from conformance.targets.boxes import Box
@@ -67,10 +68,25 @@ class VirtualTarget:
         for listener in box.listeners:
             if url := mechanisms.jwks_url(1, Listener(listener, listener)):
                 mechanisms.keys[url] = verifier_of(url)
+        if "SSL" in box.listeners:
+            self._open_with_tls(Listener("SSL", "SSL"))
         supported = supported_features()
         updates = [FeatureUpdate(name, level, UNSAFE_DOWNGRADE) for name, level in box.features.items()]
         known = [update for update in updates if update.feature in supported]
         self.simulation.cluster.controller.features.update(known, supported, 1, False)
+
+    def _open_with_tls(self, listener: Listener) -> None:
+        """Give the first broker a listener with TLS, of which only the stores are used."""
+        from fakebroker.server.tls.certificates import Certificates
+        from fakebroker.server.tls.contexts import Contexts
+        from fakebroker.server.tls.listener_stores import ListenerStores
+
+        cluster, certificates = self.simulation.cluster, Certificates([LOOPBACK])
+        finalize(self, certificates.close)
+        contexts = Contexts(certificates, lambda: 0)
+        cluster.set_endpoint(1, LOOPBACK, 1, listener)
+        contexts.context(cluster.broker_configs.of_listener(1, listener.name), 1, listener.name)
+        ListenerStores(cluster.broker_configs, cluster.registry, lambda: contexts)
 
     def now_s(self) -> float:
         return self.simulation.elapsed_ms / 1000

@@ -66,9 +66,10 @@ async def present(here: Here, body: Presented) -> TlsNow:
 
 @router.post("/tls/certificates", status_code=201)
 async def make_certificate(here: Here, body: NewCertificate) -> CertificateNow:
-    """Make a certificate for a client; its principal is User:CN=common_name."""
+    """Make a certificate for a client; its principal is User:CN=common_name. By `present` it is one that brokers
+    refuse."""
     with given():
-        made, password = here.cluster.tls.client(body.common_name), here.cluster.tls.password
+        made, password = here.cluster.tls.client(body.common_name, body.present), here.cluster.tls.password
     return CertificateNow(
         certificate=made.certificate.read_text(),
         key=made.key.read_text(),

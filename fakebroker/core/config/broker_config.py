@@ -170,7 +170,13 @@ class BrokerConfig(
 
 
 # The modules that read settings listener by listener.
-_PER_LISTENER: Final = ("cluster/cluster", "cluster/sasl/mechanisms", "server/tls/contexts", "server/tls/stores")
+_PER_LISTENER: Final = (
+    "cluster/cluster",
+    "cluster/sasl/mechanisms",
+    "server/tls/contexts",
+    "server/tls/reconfiguration",
+    "server/tls/stores",
+)
 _FACTORS = (
     "default_replication_factor",
     "offsets_topic_replication_factor",

@@ -73,6 +73,7 @@ class DynamicBrokerConfig:
         self._when_opened: dict[tuple[int, str], _Settings] = {}  # of listeners that were added, by broker and name
         self._reconfigurables: list[tuple[frozenset[str], Reconfigure]] = []
         self._validators: list[Validate] = []
+        self._own_notified: list[Callable[[int], None]] = []
 
     def of(self, broker_id: int) -> BrokerConfig:
         """Return the settings of a broker."""
@@ -148,6 +149,10 @@ class DynamicBrokerConfig:
         if they may not be."""
         self._validators.append(validate)
 
+    def on_own(self, notify: Callable[[int], None]) -> None:
+        """Call `notify` with a broker whenever its own settings were set, also if no value is another one."""
+        self._own_notified.append(notify)
+
     def alter(self, changes: Mapping[str, str | None], broker_id: int | None = None) -> None:
         """Set some settings of all brokers or of one, or remove them with None. Raise KafkaError and change nothing if
         one is invalid. Here an unknown name is a slip.
@@ -214,6 +219,9 @@ class DynamicBrokerConfig:
         changed |= {name for name in BrokerQuotaConfig.SETTINGS if texts_before.get(name) != texts.get(name)}
         for id_ in before | self._own:
             changed |= _differences(before.get(id_, before_all), self.of(id_))
+        if broker_id is not None:
+            for notify in self._own_notified:
+                notify(broker_id)
         for names, apply in self._reconfigurables:
             if names & changed and (slices := apply(self.current)) is not None:
                 yield from slices

@@ -46,7 +46,8 @@ class Tls:
 
     def _make(self, others: Sequence[str], clock: Clock) -> Contexts:
         names = [name for place in self._places for name in (place.advertised_host, place.host)]
-        self._certificates = Certificates([*names, *others], self._folder)
+        is_shared = self._folder is not None
+        self._certificates = Certificates([*names, *others], self._folder, is_shared=is_shared)
         self._contexts = Contexts(self._certificates, lambda: clock.stamp().wall_ms)
         return self._contexts
 
@@ -58,6 +59,11 @@ class Tls:
         if self._certificates.add_host(host):
             self._contexts.renew()
         return self._contexts
+
+    def _reset(self, clock: Clock) -> None:
+        """Present what the brokers presented at the start. Certificates of clients stay valid."""
+        if self._contexts is not None:
+            self._contexts.reset(lambda: clock.stamp().wall_ms)
 
     def _close(self) -> None:
         """Remove the files that are not kept."""
@@ -89,12 +95,13 @@ class Tls:
         """Return the same as a file `.jks`, which Java reads for ssl.truststore.type=JKS."""
         return self._files.truststore_jks
 
-    def client(self, common_name: str) -> ClientCertificate:
+    def client(self, common_name: str, what: str = "valid") -> ClientCertificate:
         """Return the files of a new certificate for a client. Where `ssl.client.auth` asks for it, its principal is
-        User:CN=common_name, if ssl.principal.mapping.rules do not say otherwise."""
+        User:CN=common_name, if ssl.principal.mapping.rules do not say otherwise. `what` is "valid", or "expired", "not
+        yet valid" or "unknown issuer": brokers then refuse it. Raises ValueError."""
         require(STRING, common_name=common_name)
         require_unicode("the common name", common_name)
-        return self._files.client(common_name)
+        return self._files.client(common_name, what)
 
     def token_file(self, token: str) -> Path:
         """Return a file with this token of `kafka.oauth`, for a client in Java. The file is removed when the cluster

@@ -19,10 +19,11 @@ _JKS_MAGIC: Final = b"\xfe\xed\xfe\xed"
 
 
 class Identity(NamedTuple):
-    """A PEM file with a certificate, its chain and its key, which may have a password."""
+    """A PEM file with a certificate, its chain and its key, which may have a password. `alias` is its name in Java."""
 
     chain: Path
     password: str | None = None
+    alias: str = "kafka"
 
 
 def identity_of(config: BrokerConfig, folder: Path) -> Identity | None:
@@ -44,8 +45,9 @@ def identity_of(config: BrokerConfig, folder: Path) -> Identity | None:
     content = read_setting_file("ssl.keystore.location", config.ssl_keystore_location)
     if config.ssl_keystore_type.upper() == _PEM:
         return Identity(Path(config.ssl_keystore_location), config.ssl_key_password)
-    path.write_bytes(_pem_of_pkcs12(config.ssl_keystore_location, content, config.ssl_keystore_password))
-    return Identity(path)
+    pem, alias = _pem_of_pkcs12(config.ssl_keystore_location, content, config.ssl_keystore_password)
+    path.write_bytes(pem)
+    return Identity(path, alias=alias)
 
 
 def trusted_by(config: BrokerConfig) -> str:
@@ -75,7 +77,8 @@ def _check_type(setting: str, kind: str) -> None:
         raise ConfigError(f"{setting} must be {', '.join(_TYPES[:-1])} or {_TYPES[-1]}, not {kind}")
 
 
-def _pem_of_pkcs12(location: str, content: bytes, password: str | None) -> bytes:
+def _pem_of_pkcs12(location: str, content: bytes, password: str | None) -> tuple[bytes, str]:
+    """Return the key and the chain of a key store as PEM, and the alias."""
     from cryptography.hazmat.primitives.serialization import (
         Encoding,
         NoEncryption,
@@ -85,14 +88,16 @@ def _pem_of_pkcs12(location: str, content: bytes, password: str | None) -> bytes
 
     _refuse_jks(location, content)
     try:
-        key, certificate, others = pkcs12.load_key_and_certificates(content, _bytes(password))
+        store = pkcs12.load_pkcs12(content, _bytes(password))
     except ValueError as error:
         raise ConfigError(f"the key store {location} cannot be read as PKCS#12: {error}") from None
-    if key is None or certificate is None:
+    key, entry = store.key, store.cert
+    if key is None or entry is None:
         raise ConfigError(f"the key store {location} has no key with a certificate")
+    others = [other.certificate for other in store.additional_certs]
     parts = [key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())]
-    parts += [chain_certificate.public_bytes(Encoding.PEM) for chain_certificate in (certificate, *others)]
-    return b"".join(parts)
+    parts += [chain_certificate.public_bytes(Encoding.PEM) for chain_certificate in (entry.certificate, *others)]
+    return b"".join(parts), (entry.friendly_name or b"1").decode(errors="replace").lower()
 
 
 def _certificates_of_pkcs12(location: str, content: bytes, password: str | None) -> bytes:

@@ -144,3 +144,28 @@ def test_a_listener_with_sasl_asks_for_no_certificate_because_of_the_setting_of_
 def test_a_name_of_no_characters_is_refused_in_words(kafka: FakeCluster) -> None:
     with pytest.raises(ValueError, match=r"the common name has '\\udcff' at place 2, which is no character of Unicode"):
         kafka.tls.client("a\udcff")
+
+
+def test_different_names_have_different_files(kafka: FakeCluster) -> None:
+    names = ["a/b", "a_b", "a:b", ".a", "a", "a.", "..", "...", "client", "a~b"]
+    files = {name: kafka.tls.client(name).certificate for name in names}
+    assert len({*files.values()}) == len(names)
+    assert files["a_b"].name == "client-a_b.crt"
+
+
+@pytest.mark.parametrize(
+    ("what", "alert"),
+    [("expired", "CERTIFICATE_EXPIRED"), ("not yet valid", "BAD_CERTIFICATE"), ("unknown issuer", "UNKNOWN_CA")],
+)
+def test_a_certificate_that_brokers_refuse_is_made_on_request(loop: str, what: str, alert: str) -> None:
+    with FakeCluster(brokers=1, listeners=["SSL"], config={"ssl.client.auth": "required"}) as kafka:
+        valid, wrong = kafka.tls.client("alice"), kafka.tls.client("alice", what)
+        with TlsClient(kafka, certificate=wrong) as client, pytest.raises(ssl.SSLError, match=f"ALERT_{alert}"):
+            client.socket.recv(1)
+        with TlsClient(kafka, certificate=valid) as client:
+            assert not is_refused(client)
+
+
+def test_a_client_has_one_of_the_certificates_that_there_are(kafka: FakeCluster) -> None:
+    with pytest.raises(ValueError, match=r"a certificate of a client is valid, expired, .* not 'old'"):
+        kafka.tls.client("alice", "old")

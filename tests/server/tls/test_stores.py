@@ -15,8 +15,7 @@ from cryptography.hazmat.primitives.serialization import (
     PrivateFormat,
     load_pem_private_key,
 )
-from support.messages import decode_response
-from support.requests import metadata, request
+from support.requests import metadata
 from support.tls_client import TlsClient, context_of
 from support.watchdog import LIMIT_S
 
@@ -164,14 +163,15 @@ def test_an_encrypted_key_without_a_password_is_refused_at_once(theirs: Certific
         assert f"{store} cannot be used: ssl.key.password is missing".encode() in started.stderr.read()
 
 
-def test_settings_that_cannot_be_used_leave_a_listener_what_it_had_and_not_what_another_has() -> None:
-    config = {"listener.name.own.ssl.client.auth": "required"}
-    with FakeCluster(brokers=1, listeners=["OWN=SSL", "SSL"], config=config) as kafka:
-        with TlsClient(kafka) as client:
-            changed = {"name": "listener.name.own.ssl.keystore.location", "config_operation": 0, "value": "/nowhere"}
-            resource = {"resource_type": 4, "resource_name": "1", "configs": [changed]}
-            _, answer = decode_response(44, 1, client.ask(request(44, 1, {"resources": [resource]})))
-            assert answer.responses[0].error_code == 0
+def test_settings_that_cannot_be_used_leave_a_listener_what_it_had_and_not_what_another_has(tmp_path: Path) -> None:
+    store = tmp_path / "store.pem"
+    with FakeCluster(brokers=1, listeners=["SSL"], certificates=tmp_path / "tls") as maker:
+        store.write_bytes(maker._call(maker.tls._files.valid.read_bytes))
+    own = "listener.name.own.ssl"
+    config = {f"{own}.client.auth": "required", f"{own}.keystore.type": "PEM", f"{own}.keystore.location": str(store)}
+    with FakeCluster(brokers=1, listeners=["OWN=SSL", "SSL"], config=config, certificates=tmp_path / "tls") as kafka:
+        store.unlink()
+        kafka.tls.present()  # new contexts, for which the file is missing
         with TlsClient(kafka, "OWN", certificate=kafka.tls.client("a")) as client:
             assert client.ask(metadata([]))
         stranger = TlsClient(kafka, "OWN")

@@ -141,6 +141,42 @@ def test_a_certificate_expires_on_the_clock_of_the_test(loop: str) -> None:
             assert port_told_to(client), "an open connection stays"
 
 
+def serial(kafka: FakeCluster) -> str:
+    with TlsClient(kafka) as client:
+        assert isinstance(client.socket, ssl.SSLSocket)
+        certificate = client.socket.getpeercert()
+    assert certificate is not None
+    return str(certificate["serialNumber"])
+
+
+def test_a_valid_certificate_is_a_new_one_each_time(kafka: FakeCluster) -> None:
+    serials = [serial(kafka)]
+    for lifetime_ms in (None, None, 3_600_000):
+        kafka.tls.present(lifetime_ms=lifetime_ms)
+        serials.append(serial(kafka))
+    assert len({*serials}) == 4
+
+
+@pytest.mark.parametrize("what", [choice for choice in CHOICES if choice != "valid"])
+def test_a_reset_presents_a_valid_certificate_again(kafka: FakeCluster, what: str) -> None:
+    kafka.tls.present(what)
+    kafka.reset()
+    with TlsClient(kafka) as client:
+        assert port_told_to(client)
+
+
+def test_a_lifetime_ends_with_a_reset_and_the_next_one_is_on_the_new_clock(loop: str) -> None:
+    with FakeCluster(brokers=1, listeners=["SSL"], clock="manual") as kafka:
+        kafka.tls.present(lifetime_ms=1_000)
+        kafka.reset()
+        kafka.clock.advance(1_000)
+        assert serial(kafka)
+        kafka.tls.present(lifetime_ms=1_000)
+        kafka.clock.advance(1_000)
+        with pytest.raises(ssl.SSLCertVerificationError, match="certificate has expired"):
+            TlsClient(kafka)
+
+
 def test_a_handshake_that_never_ends_counts_and_is_closed_when_it_is_idle(loop: str) -> None:
     config = {"max.connections": 1, "connections.max.idle.ms": 60_000}
     with (

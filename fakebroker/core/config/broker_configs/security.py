@@ -89,8 +89,18 @@ class SecurityConfigs:
     ssl_principal_mapping_rules = Setting(
         STRING, "DEFAULT", by="cluster/cluster", doc="rules that map a certificate's name to a user"
     )
-    ssl_allow_dn_changes = Setting(BOOLEAN, False, doc="whether a new certificate may have another distinguished name")
-    ssl_allow_san_changes = Setting(BOOLEAN, False, doc="whether a new certificate may have other alternative names")
+    ssl_allow_dn_changes = Setting(
+        BOOLEAN,
+        False,
+        by="server/tls/reconfiguration",
+        doc="whether a new certificate may have another distinguished name",
+    )
+    ssl_allow_san_changes = Setting(
+        BOOLEAN,
+        False,
+        by="server/tls/reconfiguration",
+        doc="whether a new certificate may have other alternative names",
+    )
     ssl_protocol = Setting(STRING, "TLSv1.3", mode=PER_BROKER, doc="protocol of the SSL context")
     ssl_provider = StrOrNone(STRING, None, mode=PER_BROKER, doc="provider of the SSL context")
     ssl_enabled_protocols = Strings(
