@@ -99,7 +99,7 @@ class Listeners:
         self._files = Files(driver.told)
         driver.on_listening = self._on_listening
         driver.on_listeners_changed = self._begin_change
-        ListenerStores(driver.cluster.broker_configs, driver.cluster.registry, lambda: self.contexts)
+        ListenerStores(driver.cluster.controller.broker_configs, driver.cluster.registry, lambda: self.contexts)
         self._listening = set(self._ports)
         for index, (broker_id, ports) in enumerate(self._ports.items()):
             for place, taken in ports:

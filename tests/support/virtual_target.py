@@ -84,9 +84,9 @@ class VirtualTarget:
         cluster, certificates = self.simulation.cluster, Certificates([LOOPBACK])
         finalize(self, certificates.close)
         contexts = Contexts(certificates, lambda: 0)
-        cluster.set_endpoint(1, LOOPBACK, 1, listener)
-        contexts.context(cluster.broker_configs.of_listener(1, listener.name), 1, listener.name)
-        ListenerStores(cluster.broker_configs, cluster.registry, lambda: contexts)
+        cluster.registry[1].set_endpoint(LOOPBACK, 1, listener)
+        contexts.context(cluster.controller.broker_configs.of_listener(1, listener.name), 1, listener.name)
+        ListenerStores(cluster.controller.broker_configs, cluster.registry, lambda: contexts)
 
     def now_s(self) -> float:
         return self.simulation.elapsed_ms / 1000
