@@ -91,8 +91,8 @@ def test_a_journal_keeps_no_more_of_a_long_name_than_a_thousand_characters(
 ) -> None:
     client = SaslClient(simulation)
     client.handshake("OAUTHBEARER")
-    assert client.authenticate(unsecured(sub="a" * 300_000, exp=4e9)).error_code == 0
-    assert client.principal == "User:" + "a" * 300_000
+    assert client.authenticate(unsecured(sub="a" * 20_000, exp=4e9)).error_code == 0
+    assert client.principal == "User:" + "a" * 20_000
     assert client.answers()
     events = [event for event in journal if isinstance(event, Login | Request)]
     assert [type(event) for event in events] == [Login, Request]
