@@ -344,9 +344,9 @@ class Case:
              that send consumers to the nearest, "stops": three that cases stop, "groups": one with sessions that
              may be short, "small-groups": such a broker with groups of two that wait for others at first,
              "compacts": one that cleans its logs, "acls": one with an authorizer, "sasl": one with a listener
-             SASL_PLAINTEXT, "sasl-sessions": such a broker with sessions that end, "stores": one with a
-             listener SSL, "users": one with an authorizer and a listener SASL_SSL, or "signed" and
-             "signed-any": with keys of signed tokens
+             SASL_PLAINTEXT, "sasl-sessions": such a broker with sessions that end, "sasl-settings": one with settings
+             that have no effect, "stores": one with a listener SSL, "users": one with an authorizer and a listener
+             SASL_SSL, or "signed" and "signed-any": with keys of signed tokens
     timed    responses with a promised time
     """
 

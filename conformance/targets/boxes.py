@@ -60,10 +60,11 @@ def _logins(listener: str) -> dict[str, str]:
     }
 
 
+_SASL = _COMMON | _logins("sasl_plaintext")
+
+
 KEYS_URL = "{keys}"  # in settings
 _VALIDATOR = "org.apache.kafka.common.security.oauthbearer.OAuthBearerValidatorCallbackHandler"
-# A handler that is not of a mechanism has no effect.
-_SASL = _COMMON | _logins("sasl_plaintext") | {"sasl.server.callback.handler.class": _VALIDATOR}
 _OAUTH = "listener.name.sasl_plaintext.oauthbearer"
 _ALLOWED_URLS = "-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls"
 _KEYS_OF_A_FILE = _COMMON | {
@@ -252,6 +253,12 @@ BOXES = {
     "deaths-elr-rounds": Box(3, _DYING | _PATIENT, _DYING_FAST, controller_apart=True),
     "sasl": Box(1, _SASL | {"delegation.token.secret.key": "secret"}, listeners=("SASL_PLAINTEXT",)),
     "sasl-sessions": Box(1, _SASL | {"connections.max.reauth.ms": "2500"}, listeners=("SASL_PLAINTEXT",)),
+    # A handler that is of no mechanism has no effect, nor have certificates for all listeners at one with SASL.
+    "sasl-settings": Box(
+        1,
+        _SASL | _logins("sasl_ssl") | {"sasl.server.callback.handler.class": _VALIDATOR, "ssl.client.auth": "required"},
+        listeners=("SASL_PLAINTEXT", "SASL_SSL"),
+    ),
     # The harness is User:ANONYMOUS at the listener PLAINTEXT, and may do everything. Users log in at SASL_SSL.
     "users": Box(
         1,
@@ -260,7 +267,6 @@ BOXES = {
         | _logins("sasl_ssl")
         | {
             "authorizer.class.name": STANDARD_AUTHORIZER,
-            "ssl.client.auth": "required",  # has no effect at SASL_SSL
             "super.users": "User:ANONYMOUS;User:admin",
             "delegation.token.secret.key": "secret",
             "group.consumer.assignment.interval.ms": "0",

@@ -135,7 +135,7 @@ def end_txn(
     return request(END_TXN, version, values, correlation_id)
 
 
-def mark(
+def marker(
     partitions: Partitions,
     *,
     producer_id: int = FIRST,
@@ -155,8 +155,8 @@ def mark(
     }
 
 
-def write_markers(*marks: Mapping[str, Any], version: int = 1, correlation_id: int = 1) -> bytes:
-    return request(WRITE_MARKERS, version, {"markers": marks}, correlation_id)
+def write_markers(*markers: Mapping[str, Any], version: int = 1, correlation_id: int = 1) -> bytes:
+    return request(WRITE_MARKERS, version, {"markers": markers}, correlation_id)
 
 
 def describe_transactions(*transactional_ids: str, correlation_id: int = 1) -> bytes:

@@ -62,7 +62,7 @@ def loaded(txn: Txn, *values: TransactionLogValue | None, version: int | None = 
     return (
         AwaitTransaction(txn.id),
         MoveLeader(TRANSACTION_STATE_TOPIC_NAME, 1),
-        *begin_another(f"{txn.id}-other"),  # once an id was told, marks are told without their time and epoch
+        *begin_another(f"{txn.id}-other"),  # once an id was told, markers are told without their time and epoch
         *ask(frame, conn="log"),
         MoveLeader(TRANSACTION_STATE_TOPIC_NAME, 2),
         AwaitTransaction(txn.id, broker=2),

@@ -4,8 +4,8 @@ Theory   `producer(1)` stands for the first producer id that an answer to InitPr
          behind it and in transcripts; so two clusters say the same bytes, and an id that is not the one it should be is
          a difference. An id is eight bytes, many of them zero, so it is not looked for: an answer is decoded, changed
          and encoded again, if that gives the same bytes when nothing is changed.
-         The mark that ends a transaction has the coordinator's time; it has `MARK_MS` here, and the CRC that fits. Its
-         coordinator's epoch is counted from the one that a case begins with, if the case moves coordinators.
+         The marker that ends a transaction has the coordinator's time; it has `MARKER_MS` here, and the CRC that fits.
+         Its coordinator's epoch is counted from the one that a case begins with, if the case moves coordinators.
          A case that writes to the log of transactions itself does so behind what other cases left there: where that was
          is told as 0.
 Units    wall milliseconds.
@@ -35,14 +35,14 @@ from fakebroker.protocol.record_batch import (
 from fakebroker.protocol.topic_name import TRANSACTION_STATE_TOPIC_NAME
 from fakebroker.protocol.transaction_records.transaction_log import TransactionLogValue, decode_record
 
-MARK_MS = 1_700_000_000_123
+MARKER_MS = 1_700_000_000_123
 MADE_UP_EPOCH = 1_000  # coordinators have lower ones, and cases that move coordinators say these or higher ones
 _PRODUCE, _INIT_PRODUCER_ID, _END_TXN = 0, 22, 26
 _TELLING = (_INIT_PRODUCER_ID, _END_TXN)
 _STAND_IN = 0x7EAD_1D00_0000_0000
 _PREFIX = struct.pack(">q", _STAND_IN)[:4]
 _CRC_AT, _BASE_TIMESTAMP_AT, _PRODUCER_ID_AT, _LENGTH_AT = 17, 27, 43, 8  # in a batch of magic 2
-_EPOCH_AT = 5  # before the end of the mark's record, which has no headers
+_EPOCH_AT = 5  # before the end of the marker's record, which has no headers
 _OVERHEAD = 12  # of a batch, that its length does not count
 
 
@@ -100,9 +100,9 @@ class ProducerIds:
         changed = batch
         if header.producer_id in self._stand_ins:
             changed = _put(changed, _PRODUCER_ID_AT, self._stand_ins[header.producer_id])
-        if header.is_control and min(header.base_timestamp_ms, header.max_timestamp_ms) > MARK_MS:
+        if header.is_control and min(header.base_timestamp_ms, header.max_timestamp_ms) > MARKER_MS:
             for at in (_BASE_TIMESTAMP_AT, _BASE_TIMESTAMP_AT + 8):
-                changed = _put(changed, at, MARK_MS)
+                changed = _put(changed, at, MARKER_MS)
         if header.is_control and self.first_epoch:
             [epoch] = struct.unpack_from(">i", batch, len(batch) - _EPOCH_AT)
             changed = changed[:-_EPOCH_AT] + struct.pack(">i", self._since_first(epoch)) + changed[-1:]
@@ -118,7 +118,7 @@ class ProducerIds:
                 if named is None or named[0] != transactional_id:
                     continue
                 value = None if named[1] is None else self._state(named[1], record.value)
-                alone = encode_batch([Record(record.key, value)], base_timestamp_ms=MARK_MS)
+                alone = encode_batch([Record(record.key, value)], base_timestamp_ms=MARKER_MS)
                 records.append(_put(alone, 0, len(records)))
         return records
 
@@ -132,7 +132,7 @@ class ProducerIds:
             for name in ("producer_id", "previous_producer_id", "next_producer_id")
         }
         times = {
-            name: MARK_MS if getattr(state, name) > MARK_MS else getattr(state, name)
+            name: MARKER_MS if getattr(state, name) > MARKER_MS else getattr(state, name)
             for name in ("transaction_last_update_timestamp_ms", "transaction_start_timestamp_ms")
         }
         topics = sorted(
@@ -188,7 +188,7 @@ class ProducerIds:
         producer_id = self._stand_ins.get(header.producer_id, header.producer_id) if is_told else 0
         whole = _put(whole, _PRODUCER_ID_AT, producer_id)
         if header.is_control:
-            whole = _put(_put(whole, _BASE_TIMESTAMP_AT, MARK_MS), _BASE_TIMESTAMP_AT + 8, MARK_MS)
+            whole = _put(_put(whole, _BASE_TIMESTAMP_AT, MARKER_MS), _BASE_TIMESTAMP_AT + 8, MARKER_MS)
         return (whole[:_CRC_AT] + bytes(4) + whole[_CRC_AT + 4 :])[: len(batch)]
 
 

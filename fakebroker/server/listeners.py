@@ -98,7 +98,7 @@ class Listeners:
         self._driver, self._files, cluster = driver, Files(driver.told), driver.cluster
         driver.on_listening = self._on_listening
         driver.on_listeners_changed = self._begin_change
-        ListenerStores(cluster.controller.broker_configs, cluster.registry, lambda: self.contexts)
+        ListenerStores(cluster.members.broker_configs, cluster.registry, lambda: self.contexts)
         self._listening = set(self._ports)
         for index, (broker_id, ports) in enumerate(self._ports.items()):
             for place, taken in ports:

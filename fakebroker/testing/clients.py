@@ -31,7 +31,7 @@ from fakebroker.testing.messages import (
 from fakebroker.testing.plan import MAX_CLIENTS, MODELS
 from fakebroker.testing.rules.elections import NOBODY
 from fakebroker.testing.simulation import START_WALL_MS, SimulatedClient
-from fakebroker.testing.transactions.marks import marks
+from fakebroker.testing.transactions.txn_markers import write_markers
 
 RETRIABLE = frozenset(
     {
@@ -45,7 +45,7 @@ RETRIABLE = frozenset(
 MAX_RETRIES = 2
 IN_FLIGHT = 5
 FIRST_PRODUCER_ID = 1_000
-MARKS_TIMEOUT_MS = 1_500  # request.timeout.ms of the brokers
+MARKERS_TIMEOUT_MS = 1_500  # request.timeout.ms of the brokers
 
 
 class Surroundings(Protocol):
@@ -120,11 +120,13 @@ class ModelClient:
         if is_fenced:
             self._next_epoch()
         producer_id = FIRST_PRODUCER_ID + self.number
-        ident = wire.mark_ident(producer_id, self.epoch, commits)
-        mark = ClientBatch(ident, 1, (producer_id, self.epoch, -1), is_transactional=True, commits=commits)
+        ident = wire.marker_ident(producer_id, self.epoch, commits)
+        marker = ClientBatch(ident, 1, (producer_id, self.epoch, -1), is_transactional=True, commits=commits)
         for broker, led in self._by_broker(keys).items():
-            request = MarkersRequest(self.around.next_number(), -1, MARKS_TIMEOUT_MS, tuple((key, mark) for key in led))
-            frame = marks(request.number, producer_id, self.epoch, commits, led)
+            request = MarkersRequest(
+                self.around.next_number(), -1, MARKERS_TIMEOUT_MS, tuple((key, marker) for key in led)
+            )
+            frame = write_markers(request.number, producer_id, self.epoch, commits, led)
             self.around.send(self._link(broker), [(request, frame)])
 
     def garbage(self, kind: str, broker: int) -> None:

@@ -83,7 +83,7 @@ Request = ClientProduce | MarkersRequest | ClientFetch | Garbage
 
 class ClientOutcome(NamedTuple):
     """An outcome as a client sees it. `result` is None if the connection was closed. For a Produce it has (key, error,
-    base offset) by partition, for Marks the same with offset -1. For a Fetch it is (error, high watermark, idents),
+    base offset) by partition, for markers the same with offset -1. For a Fetch it is (error, high watermark, idents),
     with the last stable offset after the watermark if it reads committed data."""
 
     connection: int

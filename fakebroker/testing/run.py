@@ -11,7 +11,7 @@ import gc
 
 from fakebroker.core.journal.journal import Journal
 from fakebroker.testing import wire
-from fakebroker.testing.clients import IN_FLIGHT, MARKS_TIMEOUT_MS, ModelClient
+from fakebroker.testing.clients import IN_FLIGHT, MARKERS_TIMEOUT_MS, ModelClient
 from fakebroker.testing.messages import Key, Violation
 from fakebroker.testing.oracle_partition import FROZEN, INSTANT
 from fakebroker.testing.plan import BEHAVIOURS, FAULTS, MAX_CLIENTS, MAX_TRANSACTIONAL, Action
@@ -101,7 +101,7 @@ class Run:
             "auto.leader.rebalance.enable": "false",
             "producer.purgatory.purge.interval.requests": "5",
             "fetch.purgatory.purge.interval.requests": "5",
-            "request.timeout.ms": str(MARKS_TIMEOUT_MS),
+            "request.timeout.ms": str(MARKERS_TIMEOUT_MS),
             "transaction.partition.verification.enable": "false",  # there is no coordinator: clients write the markers
         }
         both = self._both = self._new_side_by_side(brokers, config, lag_max_ms)

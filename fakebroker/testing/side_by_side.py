@@ -29,7 +29,7 @@ from fakebroker.testing.oracle import Oracle
 from fakebroker.testing.plan import MAX_CLIENTS, MAX_TRANSACTIONAL
 from fakebroker.testing.rules.elections import NOBODY
 from fakebroker.testing.simulation import SimulatedClient, Simulation
-from fakebroker.testing.transactions.marks import read_committed_answer, read_marks_answer
+from fakebroker.testing.transactions.txn_markers import read_committed_answer, read_markers_response
 from fakebroker.testing.worlds import Worlds
 from timingwheel.mypyc import mypyc_attr
 
@@ -212,4 +212,4 @@ class SideBySide:
 def _read(request: Request, frame: bytes) -> tuple[object, ...]:
     if isinstance(request, ClientFetch):
         return read_committed_answer(frame) if request.is_committed else wire.read_fetch_answer(frame)
-    return read_marks_answer(frame) if isinstance(request, MarkersRequest) else wire.read_produce_answer(frame)
+    return read_markers_response(frame) if isinstance(request, MarkersRequest) else wire.read_produce_answer(frame)

@@ -28,7 +28,7 @@ FETCH, FETCH_VERSION = 1, 10  # the newest Fetch that only leaders serve
 FETCH_MAX_BYTES = 1 << 20
 CLIENT_ID = "sim"
 
-_CONTROL_AT, _PRODUCER_AT, MARK_TYPE_AT, COMMIT = 22, 43, 69, 1  # positions in a batch
+_CONTROL_AT, _PRODUCER_AT, MARKER_TYPE_AT, COMMIT = 22, 43, 69, 1  # positions in a batch
 _PRODUCER = struct.Struct(">qh")
 _MARK_IDENT = struct.Struct(">?qh")
 
@@ -60,11 +60,11 @@ def ident(data: bytes) -> bytes:
     marker return its type, producer id and epoch."""
     if data[_CONTROL_AT] & CONTROL_FLAG:
         producer_id, epoch = _PRODUCER.unpack_from(data, _PRODUCER_AT)
-        return mark_ident(producer_id, epoch, data[MARK_TYPE_AT] == COMMIT)
+        return marker_ident(producer_id, epoch, data[MARKER_TYPE_AT] == COMMIT)
     return data[CRC_AT:RECORD_BATCH_OVERHEAD]
 
 
-def mark_ident(producer_id: int, epoch: int, commits: bool) -> bytes:
+def marker_ident(producer_id: int, epoch: int, commits: bool) -> bytes:
     """Return the `ident` of the transaction marker of a producer."""
     return _MARK_IDENT.pack(commits, producer_id, epoch)
 

@@ -32,7 +32,7 @@ def test_instructions_per_operation() -> None:
     assert per_operation == {name: round(6_400_000 / operations) for name, (_, operations) in WORKS.items()}
 
 
-def test_marks_that_were_not_seen_are_told() -> None:
+def test_markers_that_were_not_seen_are_told() -> None:
     with pytest.raises(Missing, match=f"0 of {2 * len(WORKS)} marks"):
         callgrind.per_operation(dumps(1)[:1])
 

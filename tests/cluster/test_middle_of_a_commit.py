@@ -104,7 +104,7 @@ def version(request: pytest.FixtureRequest) -> int:
 
 
 class TestOneLeaderIsGone:
-    def test_after_the_decision_and_before_a_mark(self, version: int) -> None:
+    def test_after_the_decision_and_before_a_marker(self, version: int) -> None:
         """EndTxn succeeds, and one partition is readable. The other one has no marker and hangs: Kafka 4.4 treats a
         partition without a leader as deleted."""
         world = World(version)
@@ -134,7 +134,7 @@ class TestOneLeaderIsGone:
         assert (log.last_stable_offset, log.log_end_offset) == (0, 1)
         assert world.read(1) == []
 
-    def test_while_its_mark_is_being_replicated(self, version: int) -> None:
+    def test_while_its_marker_is_being_replicated(self, version: int) -> None:
         """A request to a broker that dies has no result for the coordinator: it is sent again, to the next leader."""
         world = World(version, assignment=((2, 1), (3, 2)))
         assert (world.write(b"a", 0), world.write(b"b", 1)) == (NONE, NONE)
@@ -160,7 +160,7 @@ class TestOneLeaderIsGone:
         world.simulation.advance(100)
         assert (world.state, world.read(1)) == ("CompleteCommit", [b"b"])
 
-    def test_a_mark_that_too_few_can_have(self, version: int) -> None:
+    def test_a_marker_that_too_few_can_have(self, version: int) -> None:
         world = World(version, assignment=((2, 1), (3, 2)))
         assert world.write(b"b", 1) == NONE
         world.simulation.cluster.admin.alter_topic_configs("t", {"min.insync.replicas": "2"}, world.simulation.now)

@@ -10,7 +10,7 @@ from conformance.frames import batch, fetch, produce
 from conformance.targets.described import described_transactions
 from conformance.targets.wire import Sent
 from conformance.transactions.frames import END_TXN, INIT_PRODUCER_ID, end_txn, in_transaction
-from conformance.transactions.stand_ins import MARK_MS, ProducerIds, producer
+from conformance.transactions.stand_ins import MARKER_MS, ProducerIds, producer
 from fakebroker.protocol.build import build
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.messages import encode_response, response_type
@@ -85,13 +85,13 @@ def test_the_beginning_of_a_batch_has_no_crc(ids: ProducerIds) -> None:
         assert ids.stand_ins(Sent(1, 11), fetched(whole + whole[:size])) == fetched(stand_in + expected)
 
 
-def test_marks_have_the_time_and_the_epoch_of_the_case(ids: ProducerIds) -> None:
+def test_markers_have_the_time_and_the_epoch_of_the_case(ids: ProducerIds) -> None:
     def mark(producer_id: int, at_ms: int, coordinator_epoch: int) -> bytes:
         return encode_marker(EndTransactionMarker(COMMIT, coordinator_epoch), producer_id, 0, at_ms)
 
-    assert ids.stored(mark(3, MARK_MS + 77, 4)) == mark(producer(1), MARK_MS, 4)
+    assert ids.stored(mark(3, MARKER_MS + 77, 4)) == mark(producer(1), MARKER_MS, 4)
     ids.first_epoch = 3
-    assert ids.stored(mark(3, MARK_MS + 77, 4)) == mark(producer(1), MARK_MS, 1)
+    assert ids.stored(mark(3, MARKER_MS + 77, 4)) == mark(producer(1), MARKER_MS, 1)
 
 
 def test_where_a_case_wrote_in_the_transaction_log_is_not_told(ids: ProducerIds) -> None:
@@ -115,12 +115,12 @@ def test_the_transaction_log_is_filtered_by_transactional_id(ids: ProducerIds) -
 
     keys = [TransactionLogKey(name).encode() for name in ("a", "b")]
     logged = [
-        encode_batch([Record(key, stored(3, MARK_MS + 5, 2, 1)), Record(key, None)], base_timestamp_ms=1)
+        encode_batch([Record(key, stored(3, MARKER_MS + 5, 2, 1)), Record(key, None)], base_timestamp_ms=1)
         for key in keys
     ]
     value, end = ids.state_records("b", logged)
-    assert value == encode_batch([Record(keys[1], stored(producer(1), MARK_MS, 1, 2))], base_timestamp_ms=MARK_MS)
-    assert end[8:] == encode_batch([Record(keys[1], None)], base_timestamp_ms=MARK_MS)[8:]
+    assert value == encode_batch([Record(keys[1], stored(producer(1), MARKER_MS, 1, 2))], base_timestamp_ms=MARKER_MS)
+    assert end[8:] == encode_batch([Record(keys[1], None)], base_timestamp_ms=MARKER_MS)[8:]
     assert (value[:8], end[:8]) == (bytes(8), bytes(7) + b"\1")
     assert decode_record(keys[1], stored(3, 1)) is not None
 

@@ -143,7 +143,7 @@ def _with_offsets(stage: Stage) -> None:
 
 
 def _mark(stage: Stage) -> bytes:
-    return txn_frames.write_markers(txn_frames.mark({"t": (0,)}, producer_id=stage.producer_id, commit=False))
+    return txn_frames.write_markers(txn_frames.marker({"t": (0,)}, producer_id=stage.producer_id, commit=False))
 
 
 def _quota(stage: Stage) -> bytes:

@@ -85,8 +85,8 @@ class VirtualTarget:
         finalize(self, certificates.close)
         contexts = Contexts(certificates, lambda: 0)
         cluster.registry[1].set_endpoint(LOOPBACK, 1, listener)
-        contexts.context(cluster.controller.broker_configs.of_listener(1, listener.name), 1, listener.name)
-        ListenerStores(cluster.controller.broker_configs, cluster.registry, lambda: contexts)
+        contexts.context(cluster.members.broker_configs.of_listener(1, listener.name), 1, listener.name)
+        ListenerStores(cluster.members.broker_configs, cluster.registry, lambda: contexts)
 
     def now_s(self) -> float:
         return self.simulation.elapsed_ms / 1000

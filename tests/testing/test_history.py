@@ -263,7 +263,7 @@ def test_what_was_aborted_may_be_written_again(commits: bool, found: list[tuple[
     assert kinds(world.journal) == found
 
 
-def test_marks_are_alike_and_no_duplicates() -> None:
+def test_markers_are_alike_and_no_duplicates() -> None:
     world = TransactionWorld(1)
     producer = world.producer("tx")
     for commits in (True, False, True, False):

@@ -1,12 +1,14 @@
-"""Logins while settings of their open listener are altered, and long messages of a login."""
+"""Logins at listeners with settings that have no effect, or that are altered meanwhile; long messages of a login."""
 
 from __future__ import annotations
 
+from conformance.cases.security.sasl_logins import UNSECURED
 from conformance.config_frames import BROKER, DELETE, SET, incremental
 from conformance.frames import request
 from conformance.scenario import Case, CatchUp, Hear, Pause, Send, Settle, Step
 
 _HANDSHAKE, _AUTHENTICATE = 17, 36
+_BOX = "sasl-settings"
 _LISTENER = "SASL_PLAINTEXT"
 _OF = "listener.name.sasl_plaintext."
 _ALL = 99  # answers: until the connection is closed
@@ -46,7 +48,7 @@ def _altered(what: str, name: str, value: str) -> Case:
         CatchUp(),
     ]
     why = "settings of an open listener that are altered (SaslChannelBuilder.reconfigurableConfigs)"
-    return Case(f"sasl-altered/{what}", why, tuple(steps), box="sasl")
+    return Case(f"sasl-altered/{what}", why, tuple(steps), box=_BOX)
 
 
 def _long(what: str, mechanism: str, token: bytes) -> Case:
@@ -58,7 +60,7 @@ def _long(what: str, mechanism: str, token: bytes) -> Case:
     for frame in frames:
         steps += [Hear(1), Send((frame,), listener=_LISTENER)]
     why = "messages of 40,000 bytes (OAuthBearerSaslServer, PlainSaslServer)"
-    return Case(f"sasl-long/{what}", why, (*steps, Hear(_ALL)), box="sasl")
+    return Case(f"sasl-long/{what}", why, (*steps, Hear(_ALL)), box=_BOX)
 
 
 # Kafka's patterns overflow the stack with a long name of SCRAM and with many extensions; the connection then stays open
@@ -68,7 +70,23 @@ _LONG = {
     "password": ("PLAIN", b"\0alice\0" + b"x" * 40_000),
 }
 
+
+def _ignored(what: str, mechanism: str, token: bytes, listener: str) -> Case:
+    """Return a case of a login that succeeds; a request is answered behind it."""
+    steps = (
+        Send((request(_HANDSHAKE, 1, {"mechanism": mechanism}, 1),), listener=listener),
+        Hear(1),
+        Send((request(_AUTHENTICATE, 2, {"auth_bytes": token}, 2),), listener=listener),
+        Hear(1),
+        Settle(),
+    )
+    why = "settings without a prefix (SaslChannelBuilder.createServerCallbackHandlers, ChannelBuilders.create)"
+    return Case(f"sasl-ignored/{what}", why, steps, box=_BOX)
+
+
 CASES: list[Case] = [
+    _ignored("handler", "OAUTHBEARER", UNSECURED, _LISTENER),
+    _ignored("client-auth", "PLAIN", b"\0alice\0secret", "SASL_SSL"),
     *(_altered(what, name, value) for what, (name, value) in _ALTERED.items()),
     *(_long(what, mechanism, token) for what, (mechanism, token) in _LONG.items()),
 ]

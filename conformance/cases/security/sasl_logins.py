@@ -231,6 +231,7 @@ _OAUTH_GOOD = {
     "nested": _bearer(_jwt(x={"a": [[{"b": None}]]})),
     "header-behind": _bearer(f"{_part(_NONE + ' trailing')}.{_jwt().split('.')[1]}."),
 }
+UNSECURED = _OAUTH_GOOD["right"]
 _OAUTH_REFUSED = {
     "expired": _jwt(exp=1000),
     "expires-before-issued": _jwt(exp=_END_S, iat=_END_S + 1),

@@ -1,4 +1,4 @@
-"""Compaction of what transactions wrote: records that were aborted, marks, the last batches of producers."""
+"""Compaction of what transactions wrote: records that were aborted, markers, the last batches of producers."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ def _decided_deleted(txn: Txn) -> Sequence[Step]:
 
 
 def _unlisted(txn: Txn) -> Sequence[Step]:
-    """Decided, and all marks were written."""
+    """Decided, and all markers were written."""
     return (*loaded(txn, value(txn, PREPARE_COMMIT, 3))[:-2], settled(txn), *over(txn))
 
 

@@ -15,14 +15,14 @@ _WITH_TOPIC_IDS = 13
 
 
 def _filled(txn: Txn) -> Sequence[Step]:
-    """A plain record, an aborted and a committed transaction, then an open one: offsets 0, 1-2 (3 is the mark), 4 (5),
-    6 plain, 7."""
+    """A plain record, an aborted and a committed transaction, then an open one: offsets 0, 1-2 (3 is the marker),
+    4 (5), 6 plain, 7."""
     return (
         *txn.begin(),
         *ask(produce(txn.topic, batch(b"plain"))),
         *txn.written(b"a", b"b"),
         *txn.ended(commit=False),
-        Pause(3),  # marks have different times
+        Pause(3),  # markers have different times
         *txn.written(b"c", sequence=0 if txn.is_v2 else 2, epoch=txn.after(1)),
         *txn.ended(epoch=txn.after(1)),
         *ask(produce(txn.topic, batch(b"plain"))),

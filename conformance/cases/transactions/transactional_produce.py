@@ -14,7 +14,7 @@ from conformance.transactions.frames import (
     describe_transactions,
     in_transaction,
     init_transactions,
-    mark,
+    marker,
     write_markers,
 )
 from conformance.transactions.stand_ins import producer
@@ -181,7 +181,7 @@ def _other_add(txn: Txn, other: Txn) -> bytes:
 
 
 def _two_producers(txn: Txn) -> Sequence[Step]:
-    """Two open transactions in one partition: each has its mark."""
+    """Two open transactions in one partition: each has its marker."""
     other = Txn(f"{txn.what}-b", txn.version)
     write = produce(
         txn.topic,
@@ -208,7 +208,7 @@ def _two_producers(txn: Txn) -> Sequence[Step]:
 
 def _hangs(txn: Txn) -> Sequence[Step]:
     """Leave records open that no transaction knows, until an admin writes a marker."""
-    marked = mark({txn.topic: (0,)}, commit=False)
+    marked = marker({txn.topic: (0,)}, commit=False)
     return (
         *txn.begin(),
         *ask(*(txn.write(b"%d" % number, sequence=number, version=11) for number in range(2))),

@@ -166,7 +166,7 @@ def _open_with_one_in_sync(txn: Txn) -> Sequence[Step]:
 
 
 def _too_few(txn: Txn) -> Sequence[Step]:
-    """transaction.state.log.min.isr is 2: nothing can be decided, begun or added, and the mark of before stands."""
+    """transaction.state.log.min.isr is 2: nothing can be decided, begun or added, and the marker of before stands."""
     return (
         *_open_with_one_in_sync(txn),
         *ask(txn.end()),

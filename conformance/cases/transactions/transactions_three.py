@@ -30,7 +30,7 @@ from conformance.transactions.frames import (
     find_transaction_coordinator,
     init_transactions,
     list_transactions,
-    mark,
+    marker,
     txn_offset_commit,
     write_markers,
 )
@@ -58,7 +58,7 @@ def _log_on(txn: Txn, *brokers: int) -> tuple[Step, ...]:
 
 
 def _led_elsewhere(txn: Txn) -> Sequence[Step]:
-    """Partitions of two other brokers; their leaders ask the coordinator, and are sent marks."""
+    """Partitions of two other brokers; their leaders ask the coordinator, and are sent markers."""
     return (
         MoveLeader(txn.topic, 2, 0),
         MoveLeader(txn.topic, 3, 1),
@@ -223,7 +223,7 @@ def _frozen_log(txn: Txn) -> Sequence[Step]:
 
 
 def _moves_prepared(txn: Txn) -> Sequence[Step]:
-    """The next coordinator goes on with the marks of what was decided."""
+    """The next coordinator goes on with the markers of what was decided."""
     return (
         *_coordinated(txn),
         *_log_on(txn, 1, 2),
@@ -245,13 +245,13 @@ def _moves_prepared(txn: Txn) -> Sequence[Step]:
 
 
 def _other_epochs(txn: Txn) -> Sequence[Step]:
-    """Marks have the coordinator's epoch; those of one before are refused."""
+    """Markers have the coordinator's epoch; those of one before are refused."""
     here = {txn.topic: (0,)}
     return (
         *_coordinated(txn),
         *txn.begin(),
         *txn.written(b"a"),
-        *ask(write_markers(mark(here, coordinator_epoch=1_000, epoch=txn.after(1), commit=False))),
+        *ask(write_markers(marker(here, coordinator_epoch=1_000, epoch=txn.after(1), commit=False))),
         *ask(txn.read(), describe_producers(txn.topic)),
     )
 

@@ -28,9 +28,9 @@ def read_values(
     return {partition: values for partition, (values, _) in _read_all(bootstrap_servers, topic, committed, to_its_end)}
 
 
-def count_marks(bootstrap_servers: str, topic: str) -> dict[int, int]:
+def count_markers(bootstrap_servers: str, topic: str) -> dict[int, int]:
     """Return the number of transaction markers in each partition. Errors as of `read_values`."""
-    return {partition: marks for partition, (_, marks) in _read_all(bootstrap_servers, topic, False, True)}
+    return {partition: markers for partition, (_, markers) in _read_all(bootstrap_servers, topic, False, True)}
 
 
 def _read_all(
@@ -47,9 +47,9 @@ def _read_all(
 def _read(
     wire: Wire, leader: str, topic: str, partition: int, committed: bool, to_its_end: bool
 ) -> tuple[list[str], int]:
-    """The values, and how many marks."""
+    """The values, and how many markers."""
     values: list[str] = []
-    marks = 0
+    markers = 0
     offset = 0
     aborting: set[int] = set()  # producers in the midst of a transaction that was aborted
     limit = time.monotonic() + _LIMIT_S
@@ -64,7 +64,7 @@ def _read(
             while aborted and aborted[0][0] <= batch.next_offset - 1:
                 aborting.add(aborted.pop(0)[1])
             if batch.is_control_batch:
-                marks += 1
+                markers += 1
                 [control] = batch
                 if struct.unpack_from(">h", control.key, 2)[0] == _ABORT:
                     aborting.discard(batch.producer_id)
@@ -74,7 +74,7 @@ def _read(
         if offset == (answer.last_stable_offset if committed else answer.high_watermark) and (
             not to_its_end or answer.high_watermark == answer.last_stable_offset
         ):
-            return values, marks
+            return values, markers
         if time.monotonic() > limit:
             said = f"last stable offset {answer.last_stable_offset}, high watermark {answer.high_watermark}"
             raise TimeoutError(f"{topic}-{partition} has an open transaction: {said}")

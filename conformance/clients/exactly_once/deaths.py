@@ -3,7 +3,7 @@
 Deaths   Three brokers have one role each: transaction coordinator, leader of a partition, group coordinator. One is
          killed (SIGKILL, or its equivalent here) while a request or its response is held; it restarts when the input is
          done. The cluster notices its death when its session ends, three seconds later.
-Marks    A follower of one partition is paused, and no coordinator needs it. A transaction is committed: its decision is
+Markers  A follower of one partition is paused, and no coordinator needs it. A transaction is committed: its decision is
          written, and the marker of that partition waits for the follower. That takes longer than the 30 s that a
          coordinator gives a broker. Meanwhile the next transaction begins. All this is repeated, and the coordinator is
          killed as soon as the decision is written.
@@ -18,7 +18,7 @@ from collections.abc import Callable, Generator, Iterator
 
 from conformance.clients.exactly_once.brokers import LEADERS, OFFSETS, TRANSACTIONS
 from conformance.clients.exactly_once.chain import Chain
-from conformance.clients.exactly_once.committed import count_marks, read_values
+from conformance.clients.exactly_once.committed import count_markers, read_values
 from conformance.clients.exactly_once.on_target import OnTarget
 from conformance.clients.exactly_once.points import REQUESTS, Point
 from conformance.clients.exactly_once.proxy import (
@@ -85,7 +85,7 @@ def deaths(cluster: OnTarget, chain: Chain) -> Generator[Strike]:
     cluster.balance(parts)
 
 
-class Marks:
+class Markers:
     """Delays of transaction markers. `notes` has the observations at each point, by its name."""
 
     def __init__(self, cluster: OnTarget, chain: Chain) -> None:
@@ -123,7 +123,7 @@ class Marks:
         )
         self._join(thread)
         self._whole()
-        self._note("after the follower resumed", with_marks=True)
+        self._note("after the follower resumed", with_markers=True)
         threads: list[threading.Thread] = []
 
         def pause_and_kill() -> None:
@@ -160,7 +160,7 @@ class Marks:
     def _whole(self) -> None:
         self._cluster.balance({(self._chain.outputs, 0): 2, (TRANSACTIONS, 0): 1})
 
-    def _note(self, when: str, *, with_marks: bool = False) -> None:
+    def _note(self, when: str, *, with_markers: bool = False) -> None:
         """Note the number of records of `out` for read_committed and for read_uncommitted."""
         servers, topic = self._servers(), self._chain.outputs
         committed, everything = (
@@ -171,7 +171,7 @@ class Marks:
             )
         )
         note = f"read_committed {committed}, read_uncommitted {everything}"
-        self.notes[when] = f"{note}, markers {count_marks(servers, topic)}" if with_marks else note
+        self.notes[when] = f"{note}, markers {count_markers(servers, topic)}" if with_markers else note
 
     def _servers(self) -> str:
         """The second broker's: nothing happens to it."""

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from conformance.clients.exactly_once.brokers import LEADERS, strikes
 from conformance.clients.exactly_once.chain import SILENT_S, Chain, Outcome
-from conformance.clients.exactly_once.deaths import RESTARTS, Marks, Strike, deaths
+from conformance.clients.exactly_once.deaths import RESTARTS, Markers, Strike, deaths
 from conformance.clients.exactly_once.on_target import OnTarget
 from conformance.clients.exactly_once.points import POINTS
 from conformance.clients.exactly_once.proxy import Proxy
@@ -99,12 +99,12 @@ def _brokers_are_killed(play: Play, result: Result) -> None:
 
 def _marks_wait(play: Play, result: Result) -> None:
     chain = play.chain(_PATIENT_S)
-    marks = Marks(play.cluster, chain)
-    result.notes = marks.notes
+    markers = Markers(play.cluster, chain)
+    result.notes = markers.notes
     try:
-        result.outcomes = chain.strike(marks.strikes())
+        result.outcomes = chain.strike(markers.strikes())
     finally:
-        marks.heal()
+        markers.heal()
 
 
 def _workers_come_and_go(play: Play, result: Result) -> None:

@@ -292,10 +292,10 @@ class TransactionWalker:
         self._scene.ask(life, frame, self._scene.leaders[partition])
 
     def _admin(self, life: Life) -> None:
-        """Marks of a stranger, records that are deleted, offsets that others commit and delete."""
+        """Markers of a stranger, records that are deleted, offsets that others commit and delete."""
         partition = self._random.randrange(self._scene.partitions)
         offset = (self._scene.topic, partition, self._random.randrange(100))
-        marked = txn_frames.mark(
+        marked = txn_frames.marker(
             {self._scene.topic: (partition,)},
             producer_id=self._scene.producer_id(life),
             epoch=self._scene.epoch(life) + self._random.choice([0, 0, 1]),

@@ -186,7 +186,7 @@ TRANSACTIONS = Chapter(
             mask={
                 r'^.*"stage":"(?!ShutdownComplete).*\n': "",
                 r'"timestamp":\d+|"time":"[^"]+"': "TIME",
-                # Whether the marks of the last transaction are written by now.
+                # Whether the markers of the last transaction are written by now.
                 r"^.*WARN \[Producer .* Error: CONCURRENT_TRANSACTIONS .*\n?": "",
             },
         ),

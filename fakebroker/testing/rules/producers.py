@@ -46,11 +46,11 @@ def check_producer(log: Sequence[LogEntry], batch: ClientBatch) -> tuple[int, in
     return (RuleErrorCode.NONE if first == wanted else RuleErrorCode.OUT_OF_ORDER), -1
 
 
-def is_of_the_past(log: Sequence[LogEntry], mark: ClientBatch) -> bool:
+def is_of_the_past(log: Sequence[LogEntry], marker: ClientBatch) -> bool:
     """Return True if the producer already has a newer epoch than the marker."""
-    assert mark.producer is not None
+    assert marker.producer is not None
     for logged in reversed(log):
         its = logged.batch.producer
-        if its is not None and its[0] == mark.producer[0]:
-            return mark.producer[1] < its[1]
+        if its is not None and its[0] == marker.producer[0]:
+            return marker.producer[1] < its[1]
     return False

@@ -75,8 +75,8 @@ _ANSWERS: Final = (
 )
 _TRANSACTIONS: Final = (
     "a decision while its coordinator moved",
-    "a mark while its partition moved",
-    "marks were sent again",
+    "a marker while its partition moved",
+    "markers were sent again",
     "a state could not be written",
     "a producer was fenced",
     "a transaction timed out",
@@ -145,7 +145,7 @@ class Situations:
             ProducerFenced: lambda event: self._count("a producer was fenced"),
             MarkersSent: self._markers_sent,
             MarkerWritten: self._marker_written,
-            MarkersRetried: lambda event: self._count("marks were sent again"),
+            MarkersRetried: lambda event: self._count("markers were sent again"),
             OffsetsPending: self._offsets_pending,
             PendingOffsetsEnded: self._offsets_ended,
             RebalanceBegan: self._rebalance_began,
@@ -264,7 +264,7 @@ class Situations:
                 nobody = event.leader < 0
                 self._count(f"rebalanced while its coordinator {'had nobody' if nobody else 'moved'}")
         if any(marked == place for marked, _ in self._marked):
-            self._count("a mark while its partition moved")
+            self._count("a marker while its partition moved")
 
     def _prepared(self, event: TransitionPrepared) -> None:
         if event.next_state in ("PrepareCommit", "PrepareAbort"):

@@ -10,7 +10,7 @@ MAPPING, FENCED_EPOCH, FENCED = 49, 47, 90
 
 
 @pytest.mark.parametrize("version", served_versions(ADD_OFFSETS))
-def test_the_partition_of_the_group_gets_a_mark(version: int) -> None:
+def test_the_partition_of_the_group_gets_a_marker(version: int) -> None:
     simulation = with_coordinator()
     client = simulation.connect()
     _, producer_id, epoch = init(client)

@@ -63,7 +63,7 @@ def test_the_last_batch_is_kept_whatever_is_in_it() -> None:
     assert pairs_of(simulation) == [(2, b"b", b"1")]
 
 
-def test_the_mark_of_a_deleted_key_goes_a_while_after_it_was_compacted() -> None:
+def test_the_tombstone_of_a_deleted_key_goes_a_while_after_it_was_compacted() -> None:
     simulation = compacted(delete_retention_ms=DAY_MS)
     write(simulation, (b"a", b"1"))
     write(simulation, (b"a", None), (b"b", b"1"))

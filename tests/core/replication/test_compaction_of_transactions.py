@@ -82,7 +82,7 @@ def stored(simulation: Simulation, broker: int = 1) -> list[tuple[int, object]]:
         header = read_batch_header(batch.data)
         records = [(record.key, record.value) for record in decode_records(batch.data)]
         waits = bool(header.attributes & DELETE_HORIZON_FLAG)
-        what = ("mark that goes" if waits else "mark") if header.is_control and records else records
+        what = ("marker that goes" if waits else "marker") if header.is_control and records else records
         described.append((header.base_offset, what))
     return described
 
@@ -99,31 +99,31 @@ def test_what_was_aborted_goes_and_supersedes_nothing() -> None:
     writer.transaction(b"a", b"2", committed=False)
     plain(simulation, b"b", b"1")
     compact(simulation)
-    # The mark of the aborted one stays: one of its batches was still there when it was looked at.
-    assert stored(simulation) == [(0, [(b"a", b"1")]), (1, "mark"), (3, "mark"), (4, [(b"b", b"1")])]
+    # The marker of the aborted one stays: one of its batches was still there when it was looked at.
+    assert stored(simulation) == [(0, [(b"a", b"1")]), (1, "marker"), (3, "marker"), (4, [(b"b", b"1")])]
     assert aborted(simulation) == [(2, 3)]
 
 
-def test_the_mark_of_an_aborted_one_goes_a_while_after_its_batches() -> None:
+def test_the_marker_of_an_aborted_one_goes_a_while_after_its_batches() -> None:
     simulation = compacted()
     writer = Writer(simulation)
     writer.transaction(b"a", b"1", committed=False)
     writer.transaction(b"b", b"1")
     plain(simulation, b"c", b"1")
     compact(simulation)
-    assert stored(simulation) == [(1, "mark"), (2, [(b"b", b"1")]), (3, "mark"), (4, [(b"c", b"1")])]
+    assert stored(simulation) == [(1, "marker"), (2, [(b"b", b"1")]), (3, "marker"), (4, [(b"c", b"1")])]
     assert aborted(simulation) == [(0, 1)]
     plain(simulation, b"d", b"1")
     compact(simulation)
-    rest = [(2, [(b"b", b"1")]), (3, "mark"), (4, [(b"c", b"1")]), (5, [(b"d", b"1")])]
-    assert stored(simulation) == [(1, "mark that goes"), *rest]
+    rest = [(2, [(b"b", b"1")]), (3, "marker"), (4, [(b"c", b"1")]), (5, [(b"d", b"1")])]
+    assert stored(simulation) == [(1, "marker that goes"), *rest]
     assert aborted(simulation) == []
     simulation.advance(GOES_MS)
     compact(simulation)
     assert stored(simulation) == rest
 
 
-def test_the_mark_of_a_committed_one_goes_a_while_after_what_it_wrote_is_superseded() -> None:
+def test_the_marker_of_a_committed_one_goes_a_while_after_what_it_wrote_is_superseded() -> None:
     simulation = compacted()
     writer = Writer(simulation)
     writer.transaction(b"a", b"1")
@@ -131,15 +131,15 @@ def test_the_mark_of_a_committed_one_goes_a_while_after_what_it_wrote_is_superse
     plain(simulation, b"c", b"1")
     compact(simulation)
     # Its batch is superseded, but was there.
-    assert stored(simulation) == [(1, "mark"), (2, [(b"a", b"2")]), (3, "mark"), (4, [(b"c", b"1")])]
+    assert stored(simulation) == [(1, "marker"), (2, [(b"a", b"2")]), (3, "marker"), (4, [(b"c", b"1")])]
     compact(simulation)
-    assert stored(simulation)[0] == (1, "mark that goes")
+    assert stored(simulation)[0] == (1, "marker that goes")
     simulation.advance(GOES_MS)
     compact(simulation)
-    assert stored(simulation) == [(2, [(b"a", b"2")]), (3, "mark"), (4, [(b"c", b"1")])]
+    assert stored(simulation) == [(2, [(b"a", b"2")]), (3, "marker"), (4, [(b"c", b"1")])]
 
 
-def test_the_last_mark_of_a_producer_without_batches_is_kept_for_its_epoch() -> None:
+def test_the_last_marker_of_a_producer_without_batches_is_kept_for_its_epoch() -> None:
     simulation = compacted()
     writer = Writer(simulation)
     writer.transaction(b"a", b"1", committed=False)
@@ -162,7 +162,7 @@ def test_what_is_open_is_not_compacted() -> None:
     writer.end(committed=True)
     compact(simulation)
     # Kept for its last sequence, if for nothing else.
-    assert stored(simulation) == [(2, [(b"a", b"3")]), (3, "mark")]
+    assert stored(simulation) == [(2, [(b"a", b"3")]), (3, "marker")]
 
 
 def test_all_replicas_are_told_the_same() -> None:

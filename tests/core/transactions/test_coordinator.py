@@ -188,7 +188,7 @@ class TestReplication:
         harness.retry()  # what the old one would have sent again
         assert harness.partition(T0).leader_log.log_end_offset == 2
 
-    def test_a_leader_that_is_away_gets_its_mark_later(self, harness: TransactionHarness) -> None:
+    def test_a_leader_that_is_away_gets_its_marker_later(self, harness: TransactionHarness) -> None:
         producer = begun(harness)
         harness.add(producer, T0, T1)
         harness.write(producer, T0)
@@ -199,7 +199,7 @@ class TestReplication:
         harness.retry()
         assert harness.state == "CompleteAbort"
 
-    def test_a_topic_that_is_deleted_needs_no_mark(self, harness: TransactionHarness) -> None:
+    def test_a_topic_that_is_deleted_needs_no_marker(self, harness: TransactionHarness) -> None:
         producer = begun(harness)
         harness.add(producer, T0)
         harness.simulation.delete_topic("t")

@@ -48,7 +48,7 @@ class Order:
             case TransitionCompleted():
                 self.told.append((event.state, len(event.partitions)))
             case MarkerWritten():
-                self.told.append(("mark", TopicPartition(event.topic, event.partition)))
+                self.told.append(("marker", TopicPartition(event.topic, event.partition)))
 
 
 def ask(client: SimulatedClient, api_key: int, version: int, **values: Any) -> Any:
@@ -96,7 +96,7 @@ def state(client: SimulatedClient) -> tuple[str, list[int]]:
     return description.transaction_state, [index for topic in description.topics for index in topic.partitions]
 
 
-def marks(simulation: Simulation, index: int) -> list[int]:
+def markers(simulation: Simulation, index: int) -> list[int]:
     log = simulation.partition("big", index).leader_log
     assert log.last_stable_offset == log.high_watermark == log.log_end_offset
     batches = list(log.batches_from(0))
@@ -138,9 +138,9 @@ def test_a_transaction_of_many_partitions(count: int, version: int, commits: boo
     assert state(client) == (f"Complete{name}", [])
     assert order.told[0] == (f"Prepare{name}", count)
     assert order.told[-1] == (f"Complete{name}", 0)
-    assert order.told[1:-1] == [("mark", TopicPartition("big", index)) for index in range(count)]
+    assert order.told[1:-1] == [("marker", TopicPartition("big", index)) for index in range(count)]
     for index in range(count):
-        assert marks(simulation, index) == [COMMIT if commits else 1 - COMMIT]
+        assert markers(simulation, index) == [COMMIT if commits else 1 - COMMIT]
 
 
 @given(few_to_many, st.sampled_from([0, 3, 4, 5]))
@@ -171,7 +171,7 @@ def test_markers_that_a_client_requests(count: int, version: int) -> None:
     [topic] = answer.markers[0].topics
     codes = {partition.partition_index: int(partition.error_code) for partition in topic.partitions}
     assert codes == dict.fromkeys(range(count), NONE) | {count: UNKNOWN_PARTITION}
-    assert all(marks(simulation, index) == [COMMIT] for index in range(count))
+    assert all(markers(simulation, index) == [COMMIT] for index in range(count))
 
 
 @given(few_to_many)
@@ -183,7 +183,7 @@ def test_another_producer_with_the_same_id(count: int) -> None:
     order.told.clear()
     assert init(client)[0] == CONCURRENT
     simulation.advance(0)
-    assert [what for what, _ in order.told] == ["PrepareAbort", *["mark"] * count, "CompleteAbort"]
+    assert [what for what, _ in order.told] == ["PrepareAbort", *["marker"] * count, "CompleteAbort"]
     assert init(client)[0] == NONE
 
 
@@ -197,7 +197,7 @@ def test_the_next_request_of_the_same_connection_is_handled() -> None:
         assert state(client)[0] == "Ongoing"
 
 
-def test_others_are_served_between_the_marks() -> None:
+def test_others_are_served_between_the_markers() -> None:
     simulation, order = prepared(MANY, 1)
     client, other = simulation.connect(), simulation.connect()
     _, producer_id, epoch = init(client)
@@ -221,7 +221,7 @@ def test_others_are_served_between_the_marks() -> None:
 
 
 @pytest.mark.parametrize("stopped", [1, 2])
-def test_a_broker_that_stops_between_the_marks(stopped: int) -> None:
+def test_a_broker_that_stops_between_the_markers(stopped: int) -> None:
     """Broker 1 is the coordinator and leads half of the partitions, broker 2 leads the others. In the end each
     partition has its marker, written by its current leader for the current coordinator."""
     count = 100
@@ -235,13 +235,13 @@ def test_a_broker_that_stops_between_the_marks(stopped: int) -> None:
     order.told.clear()
     values = {"transactional_id": "tx", "producer_id": producer_id, "producer_epoch": epoch, "committed": True}
     simulation.cluster.receive(client.connection, request(END, 3, values), simulation.now)
-    done = sum(what == "mark" for what, _ in order.told)
+    done = sum(what == "marker" for what, _ in order.told)
     assert 0 < done < count
     simulation.stop(stopped)
     simulation.advance(1_000)
     assert order.told[-1][0] == "CompleteCommit"
     for index in range(count):
-        assert set(marks(simulation, index)) == {COMMIT}
+        assert set(markers(simulation, index)) == {COMMIT}
 
 
 def test_a_coordinator_that_takes_over_reads_only_what_was_written_last() -> None:
@@ -290,9 +290,9 @@ def test_offsets_of_many_partitions(count: int, commits: bool) -> None:
     assert end(client, (producer_id, epoch), commits)[0] == NONE
     simulation.advance(0)
     log = simulation.partition("__consumer_offsets").leader_log
-    first, mark = log.batches_from(0)  # one append, however many there are
+    first, marker = log.batches_from(0)  # one append, however many there are
     assert len(decode_records(first.records)) == count
-    assert decode_marker(mark.records) is not None
+    assert decode_marker(marker.records) is not None
     assert order.told[-1][0] == ("CompleteCommit" if commits else "CompleteAbort")
     assert committed(client, count) == (list(range(count)) if commits else [-1] * count)
 
@@ -375,4 +375,4 @@ def test_the_timeout_of_a_large_one() -> None:
     write_many(client, (producer_id, epoch), MANY, 12)
     order.told.clear()
     simulation.advance(11_000)
-    assert [what for what, _ in order.told] == ["PrepareAbort", *["mark"] * MANY, "CompleteAbort"]
+    assert [what for what, _ in order.told] == ["PrepareAbort", *["marker"] * MANY, "CompleteAbort"]

@@ -74,7 +74,7 @@ def test_its_epoch(partition: Partition, version: int, epoch: int, code: int) ->
     assert outcome(partition, txn_marker(epoch, version=version)) == code
 
 
-def test_a_mark_that_is_sent_again(partition: Partition) -> None:
+def test_a_marker_that_is_sent_again(partition: Partition) -> None:
     begin(partition, epoch=3)
     assert outcome(partition, txn_marker(4, version=2)) == NONE
     assert outcome(partition, txn_marker(4, version=2)) == NONE
@@ -112,7 +112,7 @@ class TestGuard:
         with pytest.raises(KafkaError, match="not part of an ongoing transaction"):
             partition.append_records_to_leader(records, False, 1, NOW)
 
-    def test_a_mark_takes_it_away(self, partition: Partition) -> None:
+    def test_a_marker_takes_it_away(self, partition: Partition) -> None:
         """The request is verified in one transaction, and appended in the next: KIP-890."""
         state = partition.leader_log.producer_state
         guard = state.maybe_start_verification(PID, 0, 3, False, NOW.wall_ms)

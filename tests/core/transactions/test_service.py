@@ -36,7 +36,7 @@ def writing(world: TransactionWorld) -> TransactionalProducer:
     return producer
 
 
-def test_a_mark_that_waits_where_a_broker_stops_is_sent_again(world: TransactionWorld) -> None:
+def test_a_marker_that_waits_where_a_broker_stops_is_sent_again(world: TransactionWorld) -> None:
     producer = writing(world)
     world.followers("frozen", "t")
     world.advance(50)

@@ -84,7 +84,7 @@ def test_the_side_without_the_controller_loses_its_leaders() -> None:
         assert leader(kafka) == 2
 
 
-def test_marks_of_a_transaction_do_not_get_across() -> None:
+def test_markers_of_a_transaction_do_not_get_across() -> None:
     ours = {"transaction.state.log.num.partitions": 1, "transaction.state.log.replication.factor": 1}
     with FakeCluster(brokers=2, config={**ours, "transaction.state.log.min.isr": 1}) as kafka:
         for broker_id in (1, 2):

@@ -87,7 +87,7 @@ def test_additions_of_very_many_partitions() -> None:
     hold(attacks, BIG, memory_mib=96, fill=[*COORDINATOR, init("big")], arguments=ONE_PARTITION)
 
 
-def test_marks_in_very_many_partitions() -> None:
+def test_markers_in_very_many_partitions() -> None:
     marker = {
         "producer_id": 5,
         "producer_epoch": 0,

@@ -29,7 +29,7 @@ now = Now(0, 1_700_000_000_000)
 config = BrokerConfig().with_text({{"log.memory.bytes": "{bound}", "log.memory.full": "{full}"}})
 store = SpillFile()
 cluster = Cluster(now, 3, config, store=store)
-cluster.create_topic(NewTopic("t", 1, 3), now)
+cluster.admin.create_topic(NewTopic("t", 1, 3), now)
 partition = cluster.metadata.find_partition("t", 0)
 records = encode_batch([Record(None, b"")], base_timestamp_ms=now.wall_ms)
 

@@ -133,14 +133,6 @@ def test_a_name_does_not_lead_out_of_the_folder(kafka: FakeCluster, name: str) -
         assert path.exists()
 
 
-def test_a_listener_with_sasl_asks_for_no_certificate_because_of_the_setting_of_all(loop: str) -> None:
-    config = {"ssl.client.auth": "required", "listener.name.own.ssl.client.auth": "required"}
-    with FakeCluster(brokers=1, listeners=["SASL_SSL", "OWN=SASL_SSL"], config=config) as kafka:
-        for listener, refused in {"SASL_SSL": False, "OWN": True}.items():
-            with TlsClient(kafka, listener) as client:
-                assert is_refused(client, API_VERSIONS) == refused
-
-
 def test_a_name_of_no_characters_is_refused_in_words(kafka: FakeCluster) -> None:
     with pytest.raises(ValueError, match=r"the common name has '\\udcff' at place 2, which is no character of Unicode"):
         kafka.tls.client("a\udcff")
@@ -169,3 +161,11 @@ def test_a_certificate_that_brokers_refuse_is_made_on_request(loop: str, what: s
 def test_a_client_has_one_of_the_certificates_that_there_are(kafka: FakeCluster) -> None:
     with pytest.raises(ValueError, match=r"a certificate of a client is valid, expired, .* not 'old'"):
         kafka.tls.client("alice", "old")
+
+
+def test_a_listener_with_sasl_asks_for_no_certificate_because_of_the_setting_of_all(loop: str) -> None:
+    config = {"ssl.client.auth": "required", "listener.name.own.ssl.client.auth": "required"}
+    with FakeCluster(brokers=1, listeners=["SASL_SSL", "OWN=SASL_SSL"], config=config) as kafka:
+        for listener, refused in {"SASL_SSL": False, "OWN": True}.items():
+            with TlsClient(kafka, listener) as client:
+                assert is_refused(client, API_VERSIONS) == refused

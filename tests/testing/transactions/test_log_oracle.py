@@ -20,7 +20,7 @@ def written(offset: int, producer_id: int, *values: bytes) -> bytes:
     )
 
 
-def mark(offset: int, producer_id: int, result: int) -> bytes:
+def marker(offset: int, producer_id: int, result: int) -> bytes:
     data = encode_marker(EndTransactionMarker(result, 0), producer_id, 0, 0)
     return offset.to_bytes(8) + data[8:]
 
@@ -29,10 +29,10 @@ LOG = [
     written(0, 1, b"a", b"b"),
     written(2, 2, b"c"),
     written(3, -1, b"plain"),
-    mark(4, 1, ABORT),
+    marker(4, 1, ABORT),
     written(5, 1, b"d"),
-    mark(6, 2, COMMIT),
-    mark(7, 1, COMMIT),
+    marker(6, 2, COMMIT),
+    marker(7, 1, COMMIT),
     written(8, 2, b"open"),
 ]
 ORACLE = LogOracle(b"".join(LOG))

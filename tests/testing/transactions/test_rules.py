@@ -8,7 +8,7 @@ from fakebroker.testing.messages import ClientBatch
 from fakebroker.testing.oracle_partition import OracleLogEntry
 from fakebroker.testing.rules.transactions import committed, last_stable_offset
 
-# A letter is a batch of that producer, small ones are of none; then a mark: + of a commit, - of an abort.
+# A letter is a batch of that producer, small ones are of none; then a marker: + of a commit, - of an abort.
 LOG = "A B x A+ B B- x A"
 
 
@@ -32,7 +32,7 @@ def test_it_is_stable_up_to_what_is_not_decided(watermark: int, stable: int) -> 
     ("offset", "limit", "kept"),
     [(0, 7, [0, 2, 3, 5, 6]), (1, 6, [2, 3, 5]), (4, 7, [5, 6]), (0, 2, [0]), (7, 7, [])],
 )
-def test_what_is_aborted_is_left_out_wherever_its_mark_stands(offset: int, limit: int, kept: list[int]) -> None:
+def test_what_is_aborted_is_left_out_wherever_its_marker_stands(offset: int, limit: int, kept: list[int]) -> None:
     assert committed(log(LOG), offset, limit) == tuple(b"%d" % base for base in kept)
 
 

@@ -56,7 +56,7 @@ def test_a_violation_tells_the_plan(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        # Marks waited at a broker that stopped.
+        # Markers waited at a broker that stopped.
         "transactions 3 2 2 2; move 2 7; followers 3 4 3; producer 3 3 6; transact 7 5 2 4; drop 3; advance 5000;"
         "advance 499; transact 7 3 3 2; stop 7",
         # A request that an append completed had run the rest of the queue of actions.

@@ -38,7 +38,7 @@ def data(offset: int, producer_id: int, count: int = 1, is_transactional: bool =
     return LoggedBatch(offset, offset + count - 1, 0, records, 1, producer)
 
 
-def mark(offset: int, producer_id: int, control_type: int) -> LoggedBatch:
+def marker(offset: int, producer_id: int, control_type: int) -> LoggedBatch:
     marker = EndTransactionMarker(control_type, 0)
     records = encode_marker(marker, producer_id, 0, 1)
     return LoggedBatch(offset, offset, 0, records, 1, ProducerFields(producer_id, 0, -1, 1, True, marker))
@@ -49,12 +49,12 @@ def log_of(*what: tuple[int, int | None]) -> Log:
     log = Log()
     for producer_id, end in what:
         offset = log.log_end_offset
-        log.append(data(offset, producer_id) if end is None else mark(offset, producer_id, end))
+        log.append(data(offset, producer_id) if end is None else marker(offset, producer_id, end))
     log.update_high_watermark(log.log_end_offset)
     return log
 
 
-def test_a_mark_is_what_kafka_writes() -> None:
+def test_a_marker_is_what_kafka_writes() -> None:
     """The bytes of MemoryRecords.withEndTransactionMarker(13, 4, COMMIT with coordinator epoch 7)."""
     batch = encode_marker(EndTransactionMarker(COMMIT, 7), 13, 4, 1_000)
     assert len(batch) == 78
@@ -66,8 +66,8 @@ class TestLastStableOffset:
     def test_an_open_transaction_holds_it(self) -> None:
         log = log_of((1, None), (2, None), (2, COMMIT))
         assert log.last_stable_offset == 0
-        log.append(mark(3, 1, COMMIT))
-        assert log.last_stable_offset == 0  # the mark is not replicated
+        log.append(marker(3, 1, COMMIT))
+        assert log.last_stable_offset == 0  # the marker is not replicated
         log.update_high_watermark(4)
         assert log.last_stable_offset == 4
 
@@ -97,7 +97,7 @@ class TestLastStableOffset:
         log.maybe_increment_log_start_offset(4)
         assert log.last_stable_offset == 4
 
-    def test_a_mark_without_a_transaction_changes_nothing(self) -> None:
+    def test_a_marker_without_a_transaction_changes_nothing(self) -> None:
         log = log_of((1, ABORT), (2, None))
         assert log.last_stable_offset == 1
         assert log.producer_state.transactions.aborted == []
@@ -127,7 +127,7 @@ class TestAbortedTransactions:
         for _ in range(100):
             log.append(data(log.log_end_offset, 2, 10, is_transactional=False))
         log.append(data(log.log_end_offset, 3))
-        log.append(mark(log.log_end_offset, 3, ABORT))
+        log.append(marker(log.log_end_offset, 3, ABORT))
         assert log.aborted_transactions(0, 1) == ((1, 0),)
         assert log.aborted_transactions(0, log.size_in_bytes) == ((1, 0), (3, 1002))
 
@@ -174,7 +174,7 @@ def test_as_read_from_the_whole_log(steps: list[Step]) -> None:
             written.append((producer_id, None))
         elif kind in ("commit", "abort"):
             end = COMMIT if kind == "commit" else ABORT
-            log.append(mark(offset, producer_id, end))
+            log.append(marker(offset, producer_id, end))
             written.append((producer_id, end))
         elif kind == "watermark":
             log.update_high_watermark(max(log.high_watermark, number))

@@ -13,16 +13,18 @@ from fakebroker.testing.wire import (
     COMMIT,
     FETCH,
     FETCH_VERSION,
-    MARK_TYPE_AT,
+    MARKER_TYPE_AT,
     PartitionResult,
     batches_of,
     ident,
 )
 
-WRITE_MARKS, WRITE_MARKS_VERSION = 27, 1
+WRITE_TXN_MARKERS, WRITE_TXN_MARKERS_VERSION = 27, 1
 
 
-def marks(correlation_id: int, producer_id: int, epoch: int, commits: bool, keys: Sequence[tuple[str, int]]) -> bytes:
+def write_markers(
+    correlation_id: int, producer_id: int, epoch: int, commits: bool, keys: Sequence[tuple[str, int]]
+) -> bytes:
     """Return the frame of a coordinator's WriteTxnMarkers."""
     topics: dict[str, list[int]] = {}
     for topic, partition in keys:
@@ -33,12 +35,12 @@ def marks(correlation_id: int, producer_id: int, epoch: int, commits: bool, keys
         "transaction_result": commits,
         "topics": [{"name": name, "partition_indexes": indexes} for name, indexes in topics.items()],
     }
-    return request_frame(WRITE_MARKS, WRITE_MARKS_VERSION, {"markers": [marker]}, correlation_id, CLIENT_ID)
+    return request_frame(WRITE_TXN_MARKERS, WRITE_TXN_MARKERS_VERSION, {"markers": [marker]}, correlation_id, CLIENT_ID)
 
 
-def read_marks_answer(frame: bytes) -> tuple[PartitionResult, ...]:
+def read_markers_response(frame: bytes) -> tuple[PartitionResult, ...]:
     """Return the result of each partition, sorted by topic and partition, with -1 as offset."""
-    response: Any = decode_response(WRITE_MARKS, WRITE_MARKS_VERSION, frame)[1]
+    response: Any = decode_response(WRITE_TXN_MARKERS, WRITE_TXN_MARKERS_VERSION, frame)[1]
     [marker] = response.markers
     return tuple(
         sorted(
@@ -62,7 +64,7 @@ def read_committed_answer(frame: bytes) -> tuple[int, int, int, tuple[bytes, ...
         while aborted and aborted[0][0] <= header.last_offset:
             aborting.add(aborted.pop(0)[1])
         if header.is_control:
-            if data[MARK_TYPE_AT] != COMMIT:
+            if data[MARKER_TYPE_AT] != COMMIT:
                 aborting.discard(header.producer_id)
         elif header.producer_id in aborting and header.attributes & TRANSACTIONAL_FLAG:
             continue
