@@ -21,14 +21,15 @@ _USAGE_ERROR = 2
 _NOT_WRITTEN = 1
 _INTERRUPTED = 130
 
-# The summary of each command by its name, which is also the name of its file in `commands/`.
+# The summary of each command by its name, which is that of its file in `commands/` with dashes.
 COMMANDS = {
     "serve": "Run a cluster until SIGINT or SIGTERM.",
     "apis": "Show which APIs and versions are served.",
     "configs": "Show the settings, and what applies them.",
-    "demo": "The main job: acks=all against frozen followers, and a verdict.",
-    "replay": "Run one simulation again; exit status 1 if it breaks a rule.",
+    "demo": "The main job: acks=all, frozen followers, and a verdict.",
+    "replay": "Run one simulation again; status 1 if it breaks a rule.",
     "timeline": "Show what became of one record, at both ends.",
+    "client-settings": "Print the settings of a client of a running cluster.",
 }
 
 
@@ -101,7 +102,7 @@ def _parser(command: str) -> Parser:
 
 
 def _command(name: str) -> ModuleType:
-    return import_module(f"fakebroker.commands.{name}")
+    return import_module(f"fakebroker.commands.{name.replace('-', '_')}")
 
 
 def _no_such_command(name: str) -> str:

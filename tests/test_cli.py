@@ -52,6 +52,9 @@ OPTIONS = {
     "demo": ["--out", "--seed"],
     "replay": ["--steps", "--plan", "--journal", "--shrink", "--streams", "--group", "--transactions", "--swarm"],
     "timeline": ["--record", "--key", "--offset", "--correlation-id", "--producer", "--json", "--svg", "--wall"],
+    "client-settings": [
+        "--mechanism", "--user", "--password", "--common-name", "--token", "--control", "--control-token",
+    ],
 }  # fmt: skip
 
 
@@ -244,6 +247,7 @@ def test_a_mistake_is_one_sentence_and_status_2(arguments: list[str], sentence: 
 
 # What is wrong with the words themselves: all that stands on stderr, behind "fakebroker: ".
 BROKERS, PORT = "a whole number from 1 to 100", "a whole number from 0 to 65535"
+THERE_ARE = "there are serve, apis, configs, demo, replay, timeline, client-settings"
 REFUSED: dict[str, tuple[str, str]] = {
     "no brokers": ("serve --brokers 0", f"--brokers '0' is not {BROKERS}"),
     "negative brokers": ("serve --brokers -1", f"--brokers '-1' is not {BROKERS}"),
@@ -318,12 +322,13 @@ REFUSED: dict[str, tuple[str, str]] = {
     "a version with a value": ("--version=2", "--version takes no value, not '2'"),
     "a command misspelt": (
         "sreve",
-        "there is no command 'sreve'; did you mean serve? (there are serve, apis, configs, demo, replay, timeline)",
+        "there is no command 'sreve'; did you mean serve? "
+        f"({THERE_ARE})",
     ),
     "an unknown command": (
-        "kafka --port 0", "there is no command 'kafka'; there are serve, apis, configs, demo, replay, timeline"
+        "kafka --port 0", f"there is no command 'kafka'; {THERE_ARE}"
     ),
-    "an empty command": ("''", "there is no command ''; there are serve, apis, configs, demo, replay, timeline"),
+    "an empty command": ("''", f"there is no command ''; {THERE_ARE}"),
 }  # fmt: skip
 
 

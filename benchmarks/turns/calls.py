@@ -82,7 +82,7 @@ def fill(hosted: HostedCluster, things: int, requests: int) -> None:
         ):
             hosted.told.journal.append(event)
     for number in range(things):
-        hosted.told.waits[number] = Waits(number, 1, 1, "Produce", 1, "me", (("t", 0),), 0, 1, 1, 0)
+        hosted.told.waits[number] = Waits(number, 1, 1, "Produce", 1, "me", "User:ANONYMOUS", (("t", 0),), 0, 1, 1, 0)
 
 
 def count(only: str) -> int:

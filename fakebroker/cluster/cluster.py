@@ -30,14 +30,14 @@ from fakebroker.cluster.sasl.sasl import Sasl
 from fakebroker.core.clock import HasNow, Now
 from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.errors import ConfigError
-from fakebroker.core.journal.events import Login, TimerFired
+from fakebroker.core.journal.events import NO_ERROR, Login, TimerFired
 from fakebroker.core.journal.journal import Journal
 from fakebroker.core.life import FIRST_LIFE, Life
 from fakebroker.core.log.store import Store
 from fakebroker.core.purgatory.deadlines import HOUSEKEEPING, ClientDeadlines
 from fakebroker.core.replication.behaviour import INSTANT, Behaviour
 from fakebroker.core.replication.replica_manager import ReplicaManager
-from fakebroker.core.security.identity import PLAINTEXT, SSL, USER, KafkaPrincipal, Listener
+from fakebroker.core.security.identity import ANONYMOUS, PLAINTEXT, SSL, USER, KafkaPrincipal, Listener
 from fakebroker.core.security.ssl_principal_mapper import mapped_name
 from fakebroker.network.connection import Connection
 from fakebroker.network.effects import Effect, InternalError, Warn
@@ -128,22 +128,28 @@ class Cluster(HasNow):
         self._handle_requests()
         return connection
 
-    def take_certificate(self, connection: Connection, distinguished_name: str, now: Now) -> None:
-        """Take the distinguished name of a client's certificate: its principal, unless it authenticates by SASL. Close
-        the connection if no mapping rule matches, or if the rules cannot be read."""
+    def take_certificate(self, connection: Connection, distinguished_name: str | None, now: Now) -> None:
+        """Take the distinguished name of a client's certificate, None without one, when TLS is set up: its principal,
+        unless it authenticates by SASL. Close the connection if no mapping rule matches, or if the rules cannot be
+        read."""
         self.now = now
         if connection.listener.security_protocol != SSL:
             return
         config = self.controller.broker_configs.of_listener(connection.broker_id, connection.listener.name)
-        reason = f"Failed to map name for '{distinguished_name}' based on SSL principal mapping rules."
+        reason = f"Failed to map name for '{(distinguished_name or '')[:1_000]}' based on SSL principal mapping rules."
         try:
-            name = mapped_name(config.ssl_principal_mapping_rules, distinguished_name)
+            rules = config.ssl_principal_mapping_rules
+            name = ANONYMOUS.name if distinguished_name is None else mapped_name(rules, distinguished_name)
         except ConfigError as error:
             name, reason = None, f"ssl.principal.mapping.rules: {error}"
         if name is None:
             self.sockets.close(connection, reason)
-        else:
-            connection.principal = KafkaPrincipal(USER, name)
+            return
+        connection.principal = KafkaPrincipal(USER, name)
+        if self.probe.listeners:
+            where, listener = (connection.number, connection.broker_id), connection.listener.name
+            principal = connection.principal.shown
+            self.probe.tell(Login(*self.probe.times, *where, listener, "", principal, NO_ERROR, "", False))
 
     def handshake_failed(self, connection: Connection, reason: str, now: Now) -> None:
         """Close a connection at once after a failed handshake of TLS. It counts as a failed authentication."""

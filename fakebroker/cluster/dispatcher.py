@@ -159,7 +159,8 @@ class Dispatcher:
         received_ms = trail.take(connection.decoder.buffered, self._clock.now.mono_ms)
         where = trail.request, connection.number, connection.broker_id
         api, id_ = (api_name(header.api_key), header.api_version), header.correlation_id
-        probe.tell(Request(*probe.times, *where, *api, id_, header.client_id, received_ms, size))
+        principal = connection.principal.shown
+        probe.tell(Request(*probe.times, *where, *api, id_, header.client_id, received_ms, size, principal))
 
     def _is_taken(
         self, faults: Index, broker: Broker, connection: Connection, header: RequestHeader, frame: bytes | LargeFrame

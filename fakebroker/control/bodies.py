@@ -163,6 +163,7 @@ class JournalQuery(Strict):
     connection: Count | None = None
     api: Name | None = Field(None, description="Kafka's name of the API")
     client_id: Name | None = None
+    principal: Name | None = Field(None, description='user of a client, as in "User:alice": its logins and requests')
     group_id: Name | None = None
     transactional_id: Name | None = None
     fault: Name | None = None
@@ -400,9 +401,9 @@ class NewToken(Strict):
 class ClientOf(Strict):
     """A client: its library, and how it authenticates."""
 
-    library: Literal["confluent", "franz-go", "java", "kafka-go", "kafka-python", "kafkajs", "librdkafka", "sarama"] = (
-        Field(description="aiokafka takes an SSLContext, which is no JSON: make it of the settings of kafka-python")
-    )
+    library: Literal[
+        "aiokafka", "confluent", "franz-go", "java", "kafka-go", "kafka-python", "kafkajs", "librdkafka", "sarama"
+    ] = Field(description="aiokafka has no settings for TLS here, since it takes an SSLContext, which is no JSON")
     listener: Name | None = Field(None, description="its name or protocol; the first one if null")
     mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER", "AWS_MSK_IAM"] = "PLAIN"
     user: Name | None = None

@@ -30,6 +30,7 @@ class Waits(NamedTuple):
     api: str
     correlation_id: int
     client_id: str | None
+    principal: str
     partitions: tuple[tuple[str, int], ...]
     since_mono_ms: int
     deadline_mono_ms: int
@@ -90,6 +91,7 @@ class ClusterObserver:
                 event.api,
                 request.correlation_id,
                 request.client_id,
+                request.principal,
                 self._partitions.get(request.connection, ()),
                 event.mono_ms,
                 event.deadline_mono_ms,

@@ -41,3 +41,12 @@ def require_at_least(least: int, **arguments: float | None) -> None:
     for name, value in arguments.items():
         if value is not None and not value >= least:
             raise ValueError(f"{name} must be {least} or more, not {value}")
+
+
+def require_unicode(what: str, text: str) -> None:
+    """Raise ValueError for a text with a lone surrogate: it has no bytes of UTF-8, which clients send."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        wrong = text[error.start]
+        raise ValueError(f"{what} has {wrong!a} at place {error.start + 1}, which is no character of Unicode") from None

@@ -106,7 +106,7 @@ class Administration:
         require(STRING_OR_NONE, token=token)
         chosen = self.listeners[0] if listener is None else self._arguments.listener(listener)
         if password is None and isinstance(user, str):
-            password = self._seen.cluster.sasl.mechanisms.plain_users.get(user)
+            password = self._seen.cluster.sasl.known_password(user, mechanism)
         login = ClientLogin(mechanism, user, password, certificate, token)
         return client_settings(library, self._bootstrap(chosen), chosen, self.tls, login)
 

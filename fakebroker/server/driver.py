@@ -17,7 +17,6 @@ from typing import Protocol, TypeVar
 from fakebroker.cluster.cluster import Cluster
 from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.security.identity import Listener
-from fakebroker.core.security.ssl_principal_mapper import rfc2253_name
 from fakebroker.network.connection import Connection
 from fakebroker.network.effects import (
     AwaitWrite,
@@ -124,11 +123,10 @@ class Driver:
         """Return the settings of a broker's listener for TLS."""
         return self.cluster.controller.broker_configs.of_listener(broker_id, listener.name, has_sasl=listener.has_sasl)
 
-    def handshake_done(self, connection: Connection, subject: Sequence[Sequence[tuple[str, str]]]) -> None:
-        """Note that TLS is set up. `subject` is that of the client's certificate, empty without one."""
-        if subject:
-            self.cluster.take_certificate(connection, rfc2253_name(subject), self.clock.stamp())
-            self._after_door()
+    def handshake_done(self, connection: Connection, subject: str | None) -> None:
+        """Note that TLS is set up. `subject` is the name of the client's certificate, None without one."""
+        self.cluster.take_certificate(connection, subject, self.clock.stamp())
+        self._after_door()
 
     def handshake_failed(self, connection: Connection, reason: str) -> None:
         """Close a connection after a failed handshake of TLS."""

@@ -95,17 +95,16 @@ class Listeners:
 
     def drive(self, driver: Driver) -> None:
         """Attach the connections to that cluster from now on. All its brokers run, at these ports."""
-        self._driver = driver
-        self._files = Files(driver.told)
+        self._driver, self._files, cluster = driver, Files(driver.told), driver.cluster
         driver.on_listening = self._on_listening
         driver.on_listeners_changed = self._begin_change
-        ListenerStores(driver.cluster.members.broker_configs, driver.cluster.registry, lambda: self.contexts)
+        ListenerStores(cluster.members.broker_configs, cluster.registry, lambda: self.contexts)
         self._listening = set(self._ports)
         for index, (broker_id, ports) in enumerate(self._ports.items()):
             for place, taken in ports:
-                port = place.advertised_port_of(index, taken.number)
-                driver.cluster.registry[broker_id].set_endpoint(place.advertised_host, port, place.listener)
-                driver.cluster.registry[broker_id].set_bound(place.host, taken.number, place.listener)
+                port, entry = place.advertised_port_of(index, taken.number), cluster.registry[broker_id]
+                entry.set_endpoint(place.advertised_host, port, place.listener)
+                entry.set_bound(place.host, taken.number, place.listener)
 
     async def serve(self) -> None:
         """Listen where the brokers run. Raises OSError, and ConfigError for settings of TLS, or keys of tokens, that

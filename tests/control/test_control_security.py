@@ -45,6 +45,20 @@ def test_a_client_of_another_language_gets_what_it_needs() -> None:
         ]
 
 
+def test_aiokafka_has_settings_that_are_json() -> None:
+    with Controlled(brokers=1, listeners=["SSL", "SASL_PLAINTEXT"], config={}) as controlled:
+        chosen_client = {"library": "aiokafka", "user": "alice", "password": "secret", "listener": "SASL_PLAINTEXT"}
+        assert controlled.http.post("/v1/client-settings", json=chosen_client).json()["settings"] == {
+            "bootstrap_servers": controlled.kafka.bootstrap("SASL_PLAINTEXT"),
+            "security_protocol": "SASL_PLAINTEXT",
+            "sasl_mechanism": "PLAIN",
+            "sasl_plain_username": "alice",
+            "sasl_plain_password": "secret",
+        }
+        refused = controlled.http.post("/v1/client-settings", json={"library": "aiokafka", "listener": "SSL"})
+        assert (refused.status_code, "an SSLContext, which is no JSON" in refused.text) == (422, True)
+
+
 def test_a_certificate_is_made_that_brokers_refuse() -> None:
     with Controlled(brokers=1, listeners=["SSL"], config={"ssl.client.auth": "required"}) as controlled:
         http, kafka = controlled.http, controlled.kafka
@@ -84,7 +98,7 @@ def test_brokers_present_what_is_asked_for() -> None:
         ("PUT", "/v1/tls", {"present": "expired"}, 409, "no listener with TLS runs"),
         ("PUT", "/v1/tls", {"present": "gone"}, 422, "present"),
         ("POST", "/v1/tls/certificates", {"common_name": "a"}, 409, "no listener with TLS runs"),
-        ("POST", "/v1/client-settings", {"library": "aiokafka"}, 422, "library"),
+        ("POST", "/v1/client-settings", {"library": "nobody"}, 422, "library"),
         ("POST", "/v1/client-settings", {"library": "java", "listener": "X"}, 422, "no listener 'X'"),
     ],
 )

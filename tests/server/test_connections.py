@@ -114,7 +114,7 @@ def test_an_idle_connection_is_closed(start: Start, log: pytest.LogCaptureFixtur
 
 
 def test_a_parked_request_does_not_keep_a_connection_open(start: Start) -> None:
-    kafka = start(connections_max_idle_ms=100)
+    kafka = start(connections_max_idle_ms=150)
     kafka.create_topic("parked", replication_factor=1)
     with client_of(kafka) as client:
         client.send(fetch("parked", max_wait_ms=60_000))

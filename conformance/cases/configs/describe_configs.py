@@ -60,6 +60,13 @@ def _broker_v(version: int) -> Case:
 
 _ALTERED = ["log.retention.ms", "log.retention.hours", "log.retention.minutes", "num.io.threads", "message.max.bytes"]
 _FACTORS = ["offsets.topic.replication.factor", "transaction.state.log.replication.factor"]
+_OF_LISTENERS = [
+    "listener.name.sasl_ssl.sasl.enabled.mechanisms",
+    "listener.name.sasl_ssl.plain.sasl.jaas.config",
+    "super.users",
+    "allow.everyone.if.no.acl.found",
+    "authorizer.class.name",
+]
 _THERE = Topic("described-twice")
 _NAMES = {
     "empty": "",
@@ -75,6 +82,24 @@ _NAMES = {
 CASES: list[Case] = [
     *(_topic_v(version) for version in _VERSIONS),
     *(_broker_v(version) for version in _VERSIONS),
+    *(
+        _case(
+            f"listeners-v{version}",
+            "settings of listeners, given at the start, and those of the authorizer",
+            *(
+                describe(
+                    (BROKER, "1", _OF_LISTENERS),
+                    version=version,
+                    correlation_id=number,
+                    include_synonyms=bool(number),
+                    include_documentation=bool(number),
+                )
+                for number in range(2)
+            ),
+            box="users",
+        )
+        for version in _VERSIONS
+    ),
     *(
         _case(
             f"group-v{version}",

@@ -159,7 +159,7 @@ class SaslServerAuthenticator(Authenticator):
         connection.principal = _principal_of(server)
         connection.by_token = server.by_token
         connection.mechanism = self.mechanism
-        self._tell(str(connection.principal), NO_ERROR, "")
+        self._tell(connection.principal.shown, NO_ERROR, "")
         self._on(SaslEvent.COMPLETED)
         if self.expires_ms is None:
             connection.authenticator = None

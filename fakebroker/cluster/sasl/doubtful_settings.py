@@ -14,6 +14,13 @@ from fakebroker.core.security.sasl.jaas_config import parse_login_module
 _MECHANISMS: Final = "sasl.enabled.mechanisms"
 _JAAS: Final = "sasl.jaas.config"
 _HANDLER: Final = "sasl.server.callback.handler.class"
+_PACKAGE: Final = "org.apache.kafka.common.security"
+_HANDLERS: Final = (
+    f"{_PACKAGE}.oauthbearer.OAuthBearerValidatorCallbackHandler",
+    f"{_PACKAGE}.oauthbearer.secured.OAuthBearerValidatorCallbackHandler",  # before Kafka 4.0
+    f"{_PACKAGE}.oauthbearer.internals.unsecured.OAuthBearerUnsecuredValidatorCallbackHandler",
+    f"{_PACKAGE}.plain.internals.PlainServerCallbackHandler",
+)
 _NAMES: Final = ", ".join(KNOWN)
 
 
@@ -33,6 +40,8 @@ def doubtful_settings(config: BrokerConfig) -> Iterator[str]:
             yield _not_of_mechanism(name)
         elif without_mechanism == _JAAS:
             yield from _of_login_module(name, setting.partition(".")[0], text)
+        elif without_mechanism == _HANDLER and text not in _HANDLERS:
+            yield f"{name}: {text} is no handler of Kafka's brokers, and others are not loaded"
 
 
 def _not_served(setting: str, mechanisms: Iterable[str]) -> Iterator[str]:

@@ -15,13 +15,14 @@ from fakebroker.core.errors import ConfigError
 from fakebroker.core.security.identity import Listener
 from fakebroker.core.security.sasl import plain
 from fakebroker.core.security.sasl.jaas_config import parse_login_module
-from fakebroker.core.security.sasl.scram_formatter import MECHANISMS
+from fakebroker.core.security.sasl.scram_formatter import MECHANISMS, ScramKeys
 from fakebroker.core.security.scram_credentials import ScramCredential
 from fakebroker.network.connection import Connection
 from fakebroker.network.socket_server import SocketServer
 from fakebroker.protocol.slices import Slices, finish
 
 _USERS_OF_A_SLICE: Final = 200
+_SCRAM_NUMBERS: Final = {mechanism.name: number for number, mechanism in MECHANISMS.items()}
 
 
 def _check_login_module(name: str, text: str) -> None:
@@ -44,6 +45,7 @@ class Sasl:
         self._members = members
         controller = members.controller
         self._scram = controller.scram_credentials
+        self._known: dict[tuple[str, str], tuple[str, ScramKeys]] = {}  # passwords by user and mechanism of SCRAM
         self.mechanisms = SaslMechanisms(
             members.broker_configs,
             controller.scram_credentials,
@@ -73,12 +75,24 @@ class Sasl:
         limit = self._members.config.socket_request_max_bytes
         connection.authenticator = SaslServerAuthenticator(self._services, connection, limit)
 
-    def put_user(self, name: str, password: str | None, scram: Mapping[int, ScramCredential]) -> None:
-        """Set the password of a user for PLAIN, if it is given, and its credentials for SCRAM, by mechanism."""
+    def put_user(
+        self, name: str, password: str | None, scram: Mapping[int, ScramCredential], of_scram: str = ""
+    ) -> None:
+        """Set the password of a user for PLAIN, if it is given, and its credentials for SCRAM, by mechanism. They are
+        made with the password `of_scram`."""
         if password is not None:
             self.mechanisms.plain_users[name] = password
         for mechanism, credential in scram.items():
             finish(self._scram.alter([], [(name, mechanism, credential)]))
+            self._known[name, MECHANISMS[mechanism].name] = of_scram, self._scram.of(name)[mechanism]
+
+    def known_password(self, name: str, mechanism: str) -> str | None:
+        """Return the password with which a user logs in by a mechanism; None if it is not known: the user is another
+        one, or a client has changed its credentials."""
+        if mechanism not in _SCRAM_NUMBERS:
+            return self.mechanisms.plain_users.get(name)
+        password, keys = self._known.get((name, mechanism), (None, None))
+        return password if keys is not None and self._scram.of(name).get(_SCRAM_NUMBERS[mechanism]) is keys else None
 
     def remove_user(self, name: str, mechanisms: Collection[str]) -> bool:
         """Remove these mechanisms of a user. Return False if it had none of them."""

@@ -135,12 +135,12 @@ class _Numbers(Collector):
 
 
 def _logins(meter: Meter) -> Iterator[Metric]:
-    """Kafka's four counters. A client that chose no mechanism has an empty one."""
+    """Kafka's four counters. A client of TLS alone, or that chose no mechanism, has an empty one."""
     for has_succeeded, outcome in ((True, "successful"), (False, "failed")):
         for is_again, what in ((False, "authentication"), (True, "reauthentication")):
             family = CounterMetricFamily(
                 f"kafka_server_socket_server_metrics_{outcome}_{what}",
-                f"logins by SASL: {outcome} {what}",
+                f"logins by SASL and by TLS: {outcome} {what}",
                 labels=("broker", "listener", "mechanism"),
             )
             for (broker_id, listener, mechanism, succeeded, again), count in meter.logins.items():

@@ -35,6 +35,7 @@ _FIELDS = (
     "connection",
     "api",
     "client_id",
+    "principal",
     "group_id",
     "transactional_id",
     "fault",

@@ -38,6 +38,7 @@ class WaitingRequest(BaseModel):
     api: str
     correlation_id: int
     client_id: str | None
+    principal: str
     partitions: list[tuple[str, int]]
     waited_ms: int
     left_ms: int
@@ -153,6 +154,7 @@ def waiting_request(here: HostedCluster, waits: Waits) -> WaitingRequest:
         api=waits.api,
         correlation_id=waits.correlation_id,
         client_id=waits.client_id,
+        principal=waits.principal,
         partitions=list(waits.partitions),
         waited_ms=max(now_ms - waits.since_mono_ms, 0),
         left_ms=max(waits.deadline_mono_ms - now_ms, 0),

@@ -120,6 +120,12 @@ class BrokerConfig(
             raise ConfigError("log.retention.ms must be unlimited (-1) or, greater than or equal to 1")
         if 0 < self.queued_max_request_bytes < self.socket_request_max_bytes:
             raise ConfigError("queued.max.request.bytes must be larger or equal to socket.request.max.bytes")
+        delay_ms, idle_ms = self.connection_failed_authentication_delay_ms, self.connections_max_idle_ms
+        if 0 <= idle_ms <= delay_ms:
+            raise ConfigError(
+                f"connection.failed.authentication.delay.ms={delay_ms} should always be less than "
+                f"connections.max.idle.ms={idle_ms} to prevent failed authentication responses from timing out"
+            )
 
     @cached_property
     def topic_defaults(self) -> TopicConfig:

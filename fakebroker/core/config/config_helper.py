@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from fakebroker.core.config.broker_config import BrokerConfig
+from fakebroker.core.config.broker_config import BrokerConfig, entry_of, is_of_listener
 from fakebroker.core.config.broker_quota_config import BrokerQuotaConfig
 from fakebroker.core.config.client_metrics_config import ClientMetricsConfig
 from fakebroker.core.config.config_def import PASSWORD, Value, to_text
@@ -49,6 +49,9 @@ _ALTERNATIVES: Final = (
 )
 _FLUSH: Final = ("log.flush.interval.ms", "log.flush.scheduler.interval.ms")  # the second is the default of the first
 
+
+# Settings that StandardAuthorizer reads by itself: to a broker of Kafka they are unknown.
+_OF_AUTHORIZER: Final = frozenset(("allow.everyone.if.no.acl.found", "super.users"))
 
 # Settings of brokers that are described only if they are set (ConfigDef.defineInternal; read out of the released jars).
 _INTERNAL: Final = frozenset(
@@ -104,7 +107,7 @@ class DescribedConfig(NamedTuple):
     is_sensitive: bool
     synonyms: tuple[Synonym, ...]
     type: int
-    documentation: str
+    documentation: str | None
 
 
 class BrokerConfigLayers:
@@ -127,18 +130,18 @@ class BrokerConfigLayers:
         self._layers: tuple[tuple[Mapping[str, str | None], int], ...] = (
             (own, DYNAMIC_BROKER_CONFIG),
             (altered, DYNAMIC_DEFAULT_BROKER_CONFIG),
-            ({**static, **identity}, STATIC_BROKER_CONFIG),
+            ({**config.listener_texts, **static, **identity}, STATIC_BROKER_CONFIG),
             (_DEFAULTS | defaults, DEFAULT_CONFIG),
         )
 
     def describe(self) -> Iterator[DescribedConfig]:
         """Yield the descriptions of all settings."""
         set_ = {name for layer, _ in self._layers[:3] for name in layer}
-        for name in sorted(BrokerConfig.SETTINGS.keys() - _INTERNAL | set_):
+        for name in sorted(BrokerConfig.SETTINGS.keys() - _INTERNAL - _OF_AUTHORIZER | set_):
             key = BrokerConfig.SETTINGS.get(name)
             if key is None:
                 synonyms = self.synonyms(name)
-                value = synonyms[0].value if name in BrokerQuotaConfig.SETTINGS else None
+                value = synonyms[0].value if _key_of(name) is not None else None
                 yield self._described(name, value, synonyms)
             else:
                 value = _text(vars(self.config)[key.attribute])
@@ -167,12 +170,14 @@ class BrokerConfigLayers:
 
     def _described(self, name: str, value: str | None, synonyms: list[Synonym]) -> DescribedConfig:
         key = _key_of(name)
-        read_only = key is None or key.mode is UpdateMode.READ_ONLY
+        read_only = key is None or key.mode is UpdateMode.READ_ONLY or is_of_listener(name)
         return _described(name, key, value, synonyms, read_only=read_only)
 
 
 def _key_of(name: str) -> Setting[Any] | None:
-    return BrokerConfig.SETTINGS.get(name) or BrokerQuotaConfig.SETTINGS.get(name)
+    """Return the definition of a setting of brokers; for one of a listener that of the setting which it hides. None
+    for those that Kafka's table does not have."""
+    return None if name in _OF_AUTHORIZER else entry_of(name) or BrokerQuotaConfig.SETTINGS.get(name)
 
 
 def identity_of(
@@ -242,7 +247,7 @@ def _described(
         is_sensitive,
         tuple(synonyms),
         _UNKNOWN if key is None else _TYPES[key.type.value],
-        "" if key is None else key.doc,
+        None if key is None or is_of_listener(name) else key.doc,
     )
 
 
@@ -254,6 +259,8 @@ def _is_sensitive(key: Setting[Any] | None) -> bool:
 def _names_of(name: str) -> tuple[str, ...]:
     if name == _FLUSH[0]:
         return _FLUSH
+    if is_of_listener(name) and (key := entry_of(name)) is not None:
+        return name, key.name
     return next((names for names in _ALTERNATIVES if name in names), (name,))
 
 
@@ -262,7 +269,9 @@ def _text(value: Value) -> str | None:
 
 
 _DEFAULTS: Final = {
-    name: to_text(key.default) for name, key in BrokerConfig.SETTINGS.items() if key.default is not None
+    name: to_text(key.default)
+    for name, key in BrokerConfig.SETTINGS.items()
+    if key.default is not None and name not in _OF_AUTHORIZER
 }
 # The brokers' name of a topic's setting; of several, the one that counts first.
 _OF_BROKERS: Final[dict[str, str]] = {}

@@ -46,8 +46,10 @@ class ConnectionOpened(NamedTuple):
 
 
 class Login(NamedTuple):
-    """A client of a listener with SASL has authenticated, or was refused. A client that is refused has no `principal`;
-    `reason` is why, for the log. The mechanism is empty if none was chosen. `is_again` for a re-authentication."""
+    """A client of a listener with SASL or TLS has authenticated, or was refused. A client that is refused has no
+    `principal`; `reason` is why, for the log. `mechanism` is that of SASL, empty if none was chosen. Without SASL the
+    certificate of the client gives the principal, User:ANONYMOUS if it has none. A name of more than 1,000 characters
+    is cut. `is_again` for a re-authentication."""
 
     mono_ms: int
     wall_ms: int
@@ -83,7 +85,7 @@ class Throttled(NamedTuple):
 
 class Request(NamedTuple):
     """A request is about to be handled: its header is read, its body is not yet. Its last byte came at
-    `received_mono_ms`; later requests of its connection wait."""
+    `received_mono_ms`; later requests of its connection wait. `principal` is the client's, as in its Login."""
 
     mono_ms: int
     wall_ms: int
@@ -96,6 +98,7 @@ class Request(NamedTuple):
     client_id: str | None
     received_mono_ms: int
     size: int
+    principal: str = "User:ANONYMOUS"
 
 
 class Produce(NamedTuple):

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
+_SHOWN_CHARACTERS: Final = 1_000  # a token may have a subject of hundreds of kilobytes
+
 
 class KafkaPrincipal(NamedTuple):
     """The subject of quotas, and later of ACLs."""
@@ -16,6 +18,11 @@ class KafkaPrincipal(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.principal_type}:{self.name}"
+
+    @property
+    def shown(self) -> str:
+        """Return the text for events, with at most 1,000 characters of the name: memory for events is bounded."""
+        return f"{self.principal_type}:{self.name[:_SHOWN_CHARACTERS]}"
 
 
 class Listener(NamedTuple):

@@ -3,7 +3,7 @@
 Theory   The first rule with a pattern that matches the whole name gives the principal. RULE:pattern/replacement/ may
          end with L or U, for lower or upper case; $1 in a replacement is the first group. DEFAULT is the name as it is.
 Source   clients/.../common/security/ssl/SslPrincipalMapper.java; .../authenticator/DefaultKafkaPrincipalBuilder.java
-         @ 4.0; java.util.regex.Matcher.appendReplacement; RFC 2253 as javax.security.auth.x500.X500Principal writes it.
+         @ 4.0; java.util.regex.Matcher.appendReplacement. The name: distinguished_name.py.
 Differs  Patterns are those of Python's `re`. A rule that names a group in a pattern without groups does not apply;
          Kafka closes the connection.
 """
@@ -11,7 +11,6 @@ Differs  Patterns are those of Python's `re`. A rule that names a group in a pat
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from functools import cache
 from typing import Final, NamedTuple
 
@@ -19,19 +18,6 @@ from fakebroker.core.errors import ConfigError
 
 DEFAULT: Final = "DEFAULT"
 
-# Attributes by OpenSSL's names. The keywords are those of RFC 2253; others have a number there.
-_KEYWORDS: Final = {
-    "commonName": "CN",
-    "countryName": "C",
-    "domainComponent": "DC",
-    "localityName": "L",
-    "organizationName": "O",
-    "organizationalUnitName": "OU",
-    "stateOrProvinceName": "ST",
-    "streetAddress": "STREET",
-    "userId": "UID",
-}
-_SPECIAL: Final = re.compile(r'[,+"\\<>;]|^[# ]| $')
 _RULE: Final = re.compile(r"\s*(?:(DEFAULT)|RULE:((?:\\.|[^\\/])*)/((?:\\.|[^\\/])*)/([LU]?))\s*(?:,\s*|$)")
 _REFERENCE: Final = re.compile(r"\\(.)|\$(\d+)", re.DOTALL)
 
@@ -89,16 +75,3 @@ def mapped_name(rules: str, distinguished_name: str) -> str | None:
     """Return the name of the principal, or None if no rule applies."""
     names = (rule.apply(distinguished_name) for rule in parse_rules(rules))
     return next((name for name in names if name is not None), None)
-
-
-def rfc2253_name(subject: Sequence[Sequence[tuple[str, str]]]) -> str:
-    """Return the distinguished name of a certificate's subject, which is given as the module `ssl` gives it."""
-    parts = []
-    for relative in reversed(subject):
-        pairs = [f"{_KEYWORDS.get(name, name)}={_escaped(value)}" for name, value in relative]
-        parts.append("+".join(pairs))
-    return ",".join(parts)
-
-
-def _escaped(value: str) -> str:
-    return _SPECIAL.sub(lambda match: f"\\{match.group()}", value)

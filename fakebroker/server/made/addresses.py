@@ -56,7 +56,13 @@ def listeners_of(config: BrokerConfig) -> tuple[ListenerText, ...]:
         address = advertised.get(endpoint.name, _UNTOLD)
         host, port = (endpoint.host, endpoint.port) if is_given else (None, 0)
         listeners.append(ListenerText(Listener(endpoint.name, protocol), host, port, address.host, address.port))
-    _check_between_brokers(config, [endpoint.name for endpoint in brokers])
+    names = [endpoint.name for endpoint in brokers]
+    if unknown := [name for name in advertised if name not in names]:
+        raise ConfigError(
+            "advertised.listeners listener names must be equal to or a subset of the ones defined in listeners: "
+            f"{', '.join(unknown)} is none of {', '.join(names)}"
+        )
+    check_between_brokers(config, list(advertised) or names)
     return tuple(listeners)
 
 
@@ -65,15 +71,20 @@ def _advertised(config: BrokerConfig, controllers: Container[str]) -> dict[str, 
     endpoints = [parse_endpoint(text) for text in config.advertised_listeners or ()]
     endpoints = [endpoint for endpoint in endpoints if endpoint.name not in controllers]
     for endpoint in endpoints:
-        if endpoint.host == _EVERYWHERE:
-            raise ConfigError(
-                f"advertised.listeners cannot use the nonroutable meta-address {_EVERYWHERE}. "
-                "Use a routable IP address."
-            )
+        refuse_everywhere(endpoint.host)
     return {endpoint.name: endpoint for endpoint in endpoints}
 
 
-def _check_between_brokers(config: BrokerConfig, names: Sequence[str]) -> None:
+def refuse_everywhere(host: str) -> None:
+    """Raise ConfigError for an advertised host that no client can reach."""
+    if host == _EVERYWHERE:
+        raise ConfigError(
+            f"advertised.listeners cannot use the nonroutable meta-address {_EVERYWHERE}. Use a routable IP address."
+        )
+
+
+def check_between_brokers(config: BrokerConfig, names: Sequence[str]) -> None:
+    """Raise ConfigError if the listener between brokers is none of these, which clients can reach."""
     name = config.inter_broker_listener_name
     if name is not None and name.upper() not in names:
         raise ConfigError(

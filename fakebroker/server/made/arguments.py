@@ -30,7 +30,7 @@ from fakebroker.core.security.acl_binding import AclBinding
 from fakebroker.core.security.identity import PLAINTEXT, SASL_PLAINTEXT, Listener
 from fakebroker.core.security.ssl_principal_mapper import parse_rules
 from fakebroker.server.clocks import check_name
-from fakebroker.server.made.addresses import listeners_of, node_id
+from fakebroker.server.made.addresses import check_between_brokers, listeners_of, node_id, refuse_everywhere
 from fakebroker.server.made.everywhere import told_of
 from fakebroker.server.made.listener_texts import FORM, ListenerText, parse_listeners
 from fakebroker.server.made.spec import ClusterSpec, OptionError
@@ -166,6 +166,7 @@ def _places(brokers: int, config: BrokerConfig, spec: ClusterSpec) -> tuple[List
     if spec.listeners is not None:
         _refuse_beside_listeners(spec)
         places = [_place(text, spec.host, "") for text in parse_listeners(spec.listeners)]
+        check_between_brokers(config, [place.listener.name for place in places])
     else:
         listeners = listeners_of(config)
         if len(listeners) > 1 and (spec.port is not None or spec.advertised_port is not None):
@@ -213,6 +214,7 @@ def _place(text: ListenerText, host: str | None, advertised_host: str) -> Listen
     """Return the place of a listener; `host` and `advertised_host` are those of the cluster, if any."""
     advertised_host = advertised_host or text.advertised_host
     is_dialled = advertised_host == DIALLED
+    refuse_everywhere(advertised_host)
     host = without_brackets(next(candidate for candidate in (text.host, host, _LOCALHOST) if candidate is not None))
     advertised_host = "" if is_dialled else without_brackets(advertised_host)
     if not advertised_host:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from fakebroker.cluster.cluster import Cluster
-from fakebroker.core.arguments import STRING, require
+from fakebroker.core.arguments import STRING, require, require_unicode
 from fakebroker.core.security.sasl import plain
 from fakebroker.core.security.sasl.scram_formatter import (
     MECHANISMS,
@@ -36,12 +36,14 @@ class Secrets:
     """The secrets of one user, made of its password.
 
     password  for PLAIN; None if the user has none there
+    text      the password, with which the credentials are made
     scram     the credentials by the number of the mechanism
     """
 
     def __init__(self, user: str, password: str, mechanisms: Sequence[str] = MECHANISMS_OF_USERS) -> None:
         """Raises ValueError for a name or password that is empty or has a NUL, or for a mechanism that has no users."""
         names = _check(user, password, mechanisms)
+        self.text = password
         self.password = password if plain.MECHANISM in names else None
         self.scram = {mechanism.number: _credential(mechanism, user, password) for mechanism in _scram(names)}
 
@@ -62,7 +64,8 @@ def _check(user: str, password: str, mechanisms: Sequence[str]) -> tuple[str, ..
         raise ValueError("a user needs a name, as in 'alice'")
     if not password:
         raise ValueError(f"the user {user!r} needs a password")
-    for what, text in ((f"the user {user!r}", user), (f"the password of {user!r}", password)):
+    for what, text in ((f"the user {user!a}", user), (f"the password of {user!a}", password)):
+        require_unicode(what, text)
         if "\0" in text:
             raise ValueError(f"{what} has a NUL character, which no client can send by PLAIN")
     return known_mechanisms(mechanisms)
@@ -144,4 +147,4 @@ def put_user(cluster: Cluster, name: str, secrets: Secrets) -> None:
             f"the user {name!r} cannot log in: no listener has SASL. Make the cluster with users={{}}, or with a "
             "listener of SASL_PLAINTEXT or SASL_SSL"
         )
-    cluster.sasl.put_user(name, secrets.password, secrets.scram)
+    cluster.sasl.put_user(name, secrets.password, secrets.scram, secrets.text)

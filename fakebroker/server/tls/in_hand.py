@@ -10,7 +10,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Final
 
-from fakebroker.core.arguments import PATH_OR_NONE, require
+from fakebroker.core.arguments import PATH_OR_NONE, STRING, require, require_unicode
 from fakebroker.server.clocks import Clock
 from fakebroker.server.made.arguments import ListenerAddresses
 from fakebroker.server.tls.certificates import PASSWORD, Certificates, ClientCertificate
@@ -99,6 +99,8 @@ class Tls:
         """Return the files of a new certificate for a client. Where `ssl.client.auth` asks for it, its principal is
         User:CN=common_name, if ssl.principal.mapping.rules do not say otherwise. `what` is "valid", or "expired", "not
         yet valid" or "unknown issuer": brokers then refuse it. Raises ValueError."""
+        require(STRING, common_name=common_name)
+        require_unicode("the common name", common_name)
         return self._files.client(common_name, what)
 
     def token_file(self, token: str) -> Path:

@@ -26,6 +26,8 @@ from contextlib import suppress
 from struct import Struct
 from typing import Any, Final
 
+from fakebroker.core.security.distinguished_name import subject_of
+
 __all__ = ["HandshakeError", "TlsTransport"]
 
 _RECORDS_BYTES: Final = 262_144  # plaintext at once; OpenSSL returns one record of at most 16 KiB
@@ -50,7 +52,7 @@ class TlsTransport(asyncio.Transport):
     records    how many with content the last step has decrypted
     has_more   there may be more that no step has decrypted
     has_ended  the peer has closed its side or sent what is no TLS, and all that it sent before is decrypted
-    peer_subject  that of the client's certificate; empty if it has sent none
+    peer_subject  the name of the client's certificate; None if it has sent none
     """
 
     def __init__(self, below: asyncio.Transport, context: ssl.SSLContext | None) -> None:
@@ -58,7 +60,7 @@ class TlsTransport(asyncio.Transport):
         self._below = below
         self.is_ready = self.has_more = self.has_ended = False
         self.records = 0
-        self.peer_subject: tuple[tuple[tuple[str, str], ...], ...] = ()
+        self.peer_subject: str | None = None
         self._is_paused = False  # by the driver
         self._is_read = True  # the socket
         self._end: asyncio.Handle | None = None
@@ -91,9 +93,11 @@ class TlsTransport(asyncio.Transport):
             return b""
         try:
             return self._step()
-        except ssl.SSLError as error:
+        except (ssl.SSLError, HandshakeError) as error:
             self._received.clear()
             self._stalls = True  # until it is closed, what comes now is nothing
+            if isinstance(error, HandshakeError):
+                raise
             if error.reason in _NO_TLS and not self._outgoing.pending:
                 self._below.write(_INTERNAL_ERROR)
             raise HandshakeError(_reason(error)) from None
@@ -108,9 +112,8 @@ class TlsTransport(asyncio.Transport):
             try:
                 if not self.is_ready:
                     self._tls.do_handshake()
+                    self.peer_subject = _subject(self._tls.getpeercert(binary_form=True))
                     self.is_ready = True
-                    certificate: Any = self._tls.getpeercert() or {}
-                    self.peer_subject = certificate.get("subject", ())
                 part = self._tls.read(_RECORDS_BYTES)
             except ssl.SSLWantReadError:
                 others += max(0, self._unused - (len(parts) - used))
@@ -223,6 +226,14 @@ class TlsTransport(asyncio.Transport):
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
         return self._below.get_extra_info(name, default)
+
+
+def _subject(certificate: bytes | None) -> str | None:
+    """Return the name of a certificate. Raises HandshakeError if it cannot be read."""
+    try:
+        return None if certificate is None else subject_of(certificate)
+    except ValueError as error:
+        raise HandshakeError(f"the client's certificate: {error}") from None
 
 
 def _reason(error: ssl.SSLError) -> str:

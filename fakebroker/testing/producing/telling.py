@@ -7,6 +7,7 @@ from collections.abc import Collection
 from fakebroker.core.journal import broker_events as of_brokers
 from fakebroker.core.journal import events as broker
 from fakebroker.core.journal.fault_events import FaultFired
+from fakebroker.core.security.identity import ANONYMOUS
 from fakebroker.producer.journal import events as producer
 from fakebroker.producer.journal.events import ProducerEvent, name_of
 
@@ -82,7 +83,9 @@ def _told_by_broker(event: broker.Event, partitions: Collection[tuple[str, int]]
     match event:
         case broker.Request():
             waited_ms = event.mono_ms - event.received_mono_ms
-            return f"{event.api} v{event.version} handled" + (f", {waited_ms} ms after it came" if waited_ms else "")
+            whose = "" if event.principal == str(ANONYMOUS) else f" for {event.principal}"
+            late = f", {waited_ms} ms after it came" if waited_ms else ""
+            return f"{event.api} v{event.version} handled{whose}{late}"
         case broker.Append():
             where = f"{event.topic}-{event.partition}"
             if event.error != broker.NO_ERROR:

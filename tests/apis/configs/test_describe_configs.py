@@ -241,3 +241,28 @@ def test_what_is_not_there(client: SimulatedClient, kind: int, name: str, code: 
 def test_a_kind_that_is_none_spoils_all(client: SimulatedClient) -> None:
     answers = ask_all(client, (BROKER, ""), (3, "x"))
     assert [int(answer.error_code) for answer in answers] == [42, 42]
+
+
+def test_settings_of_listeners_are_described_as_given_at_the_start() -> None:
+    prefix = "listener.name.sasl_plaintext"
+    jaas = "org.apache.kafka.common.security.plain.PlainLoginModule required;"
+    config = {f"{prefix}.connections.max.reauth.ms": "7000", f"{prefix}.plain.sasl.jaas.config": jaas}
+    simulation = Simulation(brokers=1, config=config)
+    configs = described(simulation.connect(), BROKER, "1", *config, include_synonyms=True)
+    lifetime, module = (configs[name] for name in config)
+    assert (lifetime.value, lifetime.read_only, lifetime.is_sensitive) == ("7000", True, False)
+    assert synonyms(lifetime) == [
+        (f"{prefix}.connections.max.reauth.ms", "7000", 4),
+        ("connections.max.reauth.ms", "0", 5),
+    ]
+    assert (module.value, module.read_only, module.is_sensitive) == (None, True, True)
+    assert set(config) <= set(described(simulation.connect(), BROKER, "1"))
+
+
+def test_settings_of_the_authorizer_are_hidden_as_unknown_ones() -> None:
+    names = ("super.users", "allow.everyone.if.no.acl.found")
+    simulation = Simulation(brokers=1, config={"super.users": "User:x"})
+    configs = described(simulation.connect(), BROKER, "1", *names)
+    assert list(configs) == ["super.users"]
+    assert (configs["super.users"].value, configs["super.users"].is_sensitive) == (None, True)
+    assert not set(names) & set(described(Simulation(brokers=1).connect(), BROKER, "1"))

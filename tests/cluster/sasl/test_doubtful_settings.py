@@ -9,6 +9,7 @@ from fakebroker.core.errors import ConfigError
 
 _OF = "listener.name.sasl_plaintext"
 _PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
+_HANDLER = "org.apache.kafka.common.security.oauthbearer.OAuthBearerValidatorCallbackHandler"
 _SERVED = "PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER, AWS_MSK_IAM"
 
 
@@ -22,6 +23,11 @@ _SERVED = "PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER, AWS_MSK_IAM"
             f"{_OF}.plain.sasl.jaas.config",
             'my.PlianLoginModule required user_a="b";',
             f"only the users of {_PLAIN} can log in, not those of my.PlianLoginModule",
+        ),
+        (
+            f"{_OF}.oauthbearer.sasl.server.callback.handler.class",
+            "org.foo.Bar",
+            "org.foo.Bar is no handler of Kafka's brokers, and others are not loaded",
         ),
     ],
 )
@@ -45,7 +51,7 @@ def test_right_settings_are_not_told() -> None:
         "sasl.enabled.mechanisms": "PLAIN, SCRAM-SHA-256, AWS_MSK_IAM",
         f"{_OF}.sasl.enabled.mechanisms": "OAUTHBEARER",
         f"{_OF}.plain.sasl.jaas.config": f'{_PLAIN} required user_a="b";',
-        f"{_OF}.oauthbearer.sasl.server.callback.handler.class": "my.Handler",
+        f"{_OF}.oauthbearer.sasl.server.callback.handler.class": _HANDLER,
     }
     simulation = Simulation(brokers=1, config=config)
     simulation.settle()

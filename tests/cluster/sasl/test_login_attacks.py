@@ -10,7 +10,7 @@ from support.requests import request
 from support.sasl_client import CONFIG, METADATA, SASL_AUTHENTICATE, SaslClient
 from support.simulation import Simulation
 
-from fakebroker.core.journal.events import ConnectionClosed, Login
+from fakebroker.core.journal.events import ConnectionClosed, Login, Request
 from fakebroker.core.journal.journal import Journal, to_lines
 from fakebroker.protocol.framing import encode_frame
 
@@ -84,6 +84,19 @@ def test_a_principal_with_any_characters_is_escaped_in_the_journal(
     text = line if isinstance(line, str) else bytes(line).decode()
     assert text.rstrip("\n").isascii()
     assert text.rstrip("\n").isprintable()
+
+
+def test_a_journal_keeps_no_more_of_a_long_name_than_a_thousand_characters(
+    simulation: Simulation, journal: Journal
+) -> None:
+    client = SaslClient(simulation)
+    client.handshake("OAUTHBEARER")
+    assert client.authenticate(unsecured(sub="a" * 20_000, exp=4e9)).error_code == 0
+    assert client.principal == "User:" + "a" * 20_000
+    assert client.answers()
+    events = [event for event in journal if isinstance(event, Login | Request)]
+    assert [type(event) for event in events] == [Login, Request]
+    assert {event.principal for event in events} == {"User:" + "a" * 1_000}
 
 
 def test_nothing_but_the_apis_of_logins_is_answered_before_the_login(simulation: Simulation) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fakebroker.core.errors import ConfigError
-from fakebroker.core.security.ssl_principal_mapper import mapped_name, parse_rules, rfc2253_name
+from fakebroker.core.security.ssl_principal_mapper import mapped_name, parse_rules
 
 NAME = "CN=Duke,OU=ServiceUsers,O=Org,C=US"
 
@@ -42,13 +42,3 @@ def test_the_first_rule_that_matches_gives_the_name(rules: str, name: str, expec
 def test_what_is_no_rule_is_refused(rules: str) -> None:
     with pytest.raises(ConfigError, match="Invalid rule: `"):
         parse_rules(rules)
-
-
-def test_a_name_is_written_as_java_writes_it() -> None:
-    subject = (
-        (("countryName", "US"),),
-        (("organizationName", 'A, B "C"'),),
-        (("commonName", "#x "), ("userId", "7")),
-    )
-    assert rfc2253_name(subject) == 'CN=\\#x\\ +UID=7,O=A\\, B \\"C\\",C=US'
-    assert rfc2253_name([[("emailAddress", "a@b")]]) == "emailAddress=a@b"

@@ -80,12 +80,44 @@ def test_arguments_cannot_say_which_of_several_listeners_they_mean() -> None:
         ({"listeners": "X://:9093"}, "No security protocol defined for listener X"),
         ({"listeners": "PLAINTEXT://:99999"}, "99999 is no port"),
         ({"inter.broker.listener.name": "IN"}, "IN is none of PLAINTEXT"),
+        ({"advertised.listeners": "PLAINTEXT://a:1,SSL://a:2"}, "SSL is none of PLAINTEXT"),
+        (
+            {"listeners": "IN://:5,OUT://:6", "advertised.listeners": "OUT://b:1", "inter.broker.listener.name": "IN"},
+            "IN is none of OUT",
+        ),
+        (
+            {"connection.failed.authentication.delay.ms": "600000"},
+            "delay.ms=600000 should always be less than connections.max.idle.ms=600000",
+        ),
         ({"advertised.listeners": "PLAINTEXT://0.0.0.0:1"}, "cannot use the nonroutable meta-address 0.0.0.0"),
     ],
 )
 def test_settings_that_say_nothing_that_can_be(changes: dict[str, str], message: str) -> None:
     with pytest.raises(KafkaError, match=message):
         made(KRAFT | changes)
+
+
+def test_a_delay_of_failed_logins_may_have_any_length_if_no_connection_is_idle() -> None:
+    made({"connection.failed.authentication.delay.ms": "700000", "connections.max.idle.ms": "-1"})
+    made({"connection.failed.authentication.delay.ms": "599999"})
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"listeners": ["SSL"]}, "inter.broker.listener.name must be a listener name .* NOPE is none of SSL"),
+        ({"listeners": ["nope=SSL,advertised=0.0.0.0:9"]}, "cannot use the nonroutable meta-address 0.0.0.0"),
+    ],
+)
+def test_listeners_of_the_arguments_are_checked_as_those_of_settings(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(KafkaError, match=message):
+        made({"inter.broker.listener.name": "NOPE"}, **given)
+    assert made({"inter.broker.listener.name": "NOPE"}, listeners=["nope=SSL"]).places
+
+
+def test_no_client_is_sent_to_all_addresses() -> None:
+    with pytest.raises(KafkaError, match=r"cannot use the nonroutable meta-address 0.0.0.0"):
+        made({}, advertised_host="0.0.0.0")
 
 
 @pytest.mark.parametrize("name", ["node.id", "broker.id"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fakebroker.core.security.acl_binding import ResourceType
-from fakebroker.core.security.ssl_principal_mapper import rfc2253_name
+from fakebroker.core.security.distinguished_name import rfc2253_name
 from fakebroker.server.made.attribute_types import is_attribute_type
 from fakebroker.server.security.acls_in_hand import KEYS
 
@@ -28,13 +28,10 @@ def test_the_keys_of_an_acl_are_no_attribute_types() -> None:
 
 
 def test_the_names_of_certificates_are_made_of_known_types() -> None:
-    openssl = (
-        "commonName",
-        "userId",
-        "emailAddress",
-        "serialNumber",
-        "organizationIdentifier",
-        "jurisdictionCountryName",
+    numbers = ("550403", "0992268993f22c640101", "2a864886f70d010901", "550405")  # CN, UID, e-mail, serial number
+    attributes = [bytes.fromhex(number) for number in numbers]
+    subject = b"".join(
+        b"\x31%c\x30%c\x06%c%s\x0c\x01x" % (len(one) + 7, len(one) + 5, len(one), one) for one in attributes
     )
-    name = rfc2253_name([[(attribute, "x")] for attribute in openssl])
+    name = rfc2253_name(subject)
     assert all(is_attribute_type(part.partition("=")[0]) for part in name.split(","))

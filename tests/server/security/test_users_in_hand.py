@@ -5,6 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from confluent_kafka.admin import (
+    AdminClient,
+    ScramCredentialInfo,
+    ScramMechanism,
+    UserScramCredentialUpsertion,
+)
 from support.raw_login import login
 from support.watchdog import run
 
@@ -168,3 +174,36 @@ def test_the_authorizer_may_be_named_beside_the_acls() -> None:
     config = {"authorizer.class.name": STANDARD_AUTHORIZER, "super.users": "User:admin"}
     with FakeCluster(brokers=1, users={"admin": "x"}, acls=[AN_ACL], config=config) as kafka:
         assert len(kafka.acls.list()) == 1
+
+
+def test_settings_of_a_client_have_the_password_of_the_mechanism() -> None:
+    with FakeCluster(brokers=1, users={"alice": "secret"}, config=NO_DELAY) as kafka:
+        kafka.users.add("alice", "other", mechanisms=["SCRAM-SHA-256"])
+        kafka.users.add("carol", "word", mechanisms=["SCRAM-SHA-512"])
+        passwords = {"PLAIN": "secret", "SCRAM-SHA-256": "other", "SCRAM-SHA-512": "secret"}
+        for mechanism, password in passwords.items():
+            settings = kafka.client_settings("confluent", user="alice", mechanism=mechanism)
+            assert settings["sasl.password"] == password
+            assert login(kafka, "alice", password, mechanism) == 0
+        assert kafka.client_settings("confluent", user="carol", mechanism="SCRAM-SHA-512")["sasl.password"] == "word"
+        for mechanism in ("PLAIN", "SCRAM-SHA-256"):
+            with pytest.raises(ValueError, match="'carol' is no user with a known password"):
+                kafka.client_settings("confluent", user="carol", mechanism=mechanism)
+
+
+def test_the_password_of_a_credential_that_a_client_has_changed_is_not_known() -> None:
+    with FakeCluster(brokers=1, users={"alice": "secret"}) as kafka:
+        settings = kafka.client_settings("confluent", user="alice")
+        changed = UserScramCredentialUpsertion("alice", ScramCredentialInfo(ScramMechanism.SCRAM_SHA_256, 4096), b"new")
+        admin = AdminClient(settings)
+        admin.alter_user_scram_credentials([changed])["alice"].result()
+        with pytest.raises(ValueError, match="'alice' is no user with a known password"):
+            kafka.client_settings("confluent", user="alice", mechanism="SCRAM-SHA-256")
+        other = kafka.client_settings("confluent", user="alice", mechanism="SCRAM-SHA-512")
+        assert other["sasl.password"] == "secret"
+
+
+@pytest.mark.parametrize(("name", "password"), [("al\udcffice", "secret"), ("alice", "\udcff")])
+def test_a_user_of_no_characters_is_refused_in_words(name: str, password: str) -> None:
+    with pytest.raises(ValueError, match=r"has '\\udcff' at place \d, which is no character of Unicode"):
+        FakeCluster(brokers=1, users={name: password})

@@ -10,6 +10,7 @@ from support.tls_client import TlsClient
 
 from fakebroker import FakeCluster
 from fakebroker.core.errors import KafkaError
+from fakebroker.core.journal.events import ConnectionOpened, Login, Request
 
 METADATA = metadata([])
 API_VERSIONS = request(18, 0, {})
@@ -36,6 +37,42 @@ def test_a_client_needs_a_certificate_as_the_setting_says(loop: str, auth: str) 
         with TlsClient(kafka, certificate=kafka.tls.client("alice")) as client:
             client.ask(metadata([]))
             assert principals(kafka) == {"User:ANONYMOUS" if auth == "none" else "User:CN=alice"}
+
+
+@pytest.mark.parametrize("auth", ["none", "required"])
+def test_the_journal_has_the_principal_of_a_certificate(loop: str, auth: str) -> None:
+    with FakeCluster(brokers=1, listeners=["SSL"], config={"ssl.client.auth": auth}) as kafka:
+        with TlsClient(kafka, certificate=kafka.tls.client("alice")) as client:
+            client.ask(metadata([]))
+        principal = "User:ANONYMOUS" if auth == "none" else "User:CN=alice"
+        events = list(kafka.journal)
+        [opened] = [event for event in events if isinstance(event, ConnectionOpened)]
+        [login] = [event for event in events if isinstance(event, Login)]
+        [sent] = [event for event in events if isinstance(event, Request)]
+        assert login[2:] == (opened.connection, 1, "SSL", "", principal, "NONE", "", False)
+        assert (sent.api, sent.connection, sent.principal) == ("Metadata", opened.connection, principal)
+
+
+def test_a_certificate_whose_name_cannot_be_read_fails_the_handshake(
+    loop: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def unreadable(certificate: bytes) -> str:
+        raise ValueError("a value in DER has no length")
+
+    monkeypatch.setattr("fakebroker.server.tls.transport.subject_of", unreadable)
+    caplog.set_level("INFO")
+    with FakeCluster(brokers=1, listeners=["SSL"], config={"ssl.client.auth": "required"}) as kafka:
+        with TlsClient(kafka, certificate=kafka.tls.client("alice")) as client:
+            assert is_refused(client)
+        assert "TLS handshake failed: the client's certificate: a value in DER has no length" in caplog.text
+
+
+def test_a_certificate_gives_no_principal_next_to_sasl(loop: str) -> None:
+    config = {"listener.name.sasl_ssl.ssl.client.auth": "required"}
+    with FakeCluster(brokers=1, listeners=["SASL_SSL"], config=config) as kafka:
+        with TlsClient(kafka, certificate=kafka.tls.client("alice"), listener="SASL_SSL"):
+            pass
+        assert [event for event in kafka.journal if isinstance(event, Login)] == []
 
 
 def test_a_certificate_of_another_ca_is_refused(loop: str) -> None:
@@ -94,6 +131,11 @@ def test_a_name_does_not_lead_out_of_the_folder(kafka: FakeCluster, name: str) -
     for path in kafka.tls.client(name):
         assert path.parent == kafka.tls.ca.parent
         assert path.exists()
+
+
+def test_a_name_of_no_characters_is_refused_in_words(kafka: FakeCluster) -> None:
+    with pytest.raises(ValueError, match=r"the common name has '\\udcff' at place 2, which is no character of Unicode"):
+        kafka.tls.client("a\udcff")
 
 
 def test_different_names_have_different_files(kafka: FakeCluster) -> None:

@@ -188,7 +188,7 @@ def test_nonsense_in_one_read_with_the_end_of_the_handshake_ends_the_input(certi
     assert pair.pass_on() == b"first"
     assert pair.transport.is_ready
     assert pair.transport.has_ended
-    assert pair.transport.peer_subject == ()
+    assert pair.transport.peer_subject is None
 
 
 @pytest.mark.parametrize(

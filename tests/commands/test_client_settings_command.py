@@ -1,0 +1,72 @@
+"""`fakebroker client-settings`: what it prints, and what it says of mistakes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+from support.command_line import run
+from support.serving import Serving
+
+LISTENERS = ("--listener", "PLAINTEXT", "--listener", "SASL_PLAINTEXT")
+
+
+@pytest.fixture(scope="module")
+def serving() -> Iterator[Serving]:
+    options = ("--brokers", "1", "--control-port", "0", "--control-token", "key", "--user", r"alice=se\cret")
+    with Serving(*LISTENERS, *options) as running:
+        yield running
+
+
+def control(serving: Serving) -> tuple[str, ...]:
+    return "--control", serving.facts["control_url"], "--control-token", "key"
+
+
+def test_the_settings_of_the_first_listener_are_printed_as_json(serving: Serving) -> None:
+    result = run("client-settings", "confluent", *control(serving))
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert json.loads(result.stdout) == {
+        "bootstrap.servers": serving.facts["bootstrap_servers"],
+        "security.protocol": "PLAINTEXT",
+    }
+
+
+def test_the_settings_of_java_are_properties(serving: Serving) -> None:
+    result = run("client-settings", "java", "sasl_plaintext", "--user", "alice", *control(serving))
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout.splitlines() == [
+        f"bootstrap.servers={serving.facts['listeners']['SASL_PLAINTEXT']}",
+        "security.protocol=SASL_PLAINTEXT",
+        "sasl.mechanism=PLAIN",
+        "sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required "
+        r'username="alice" password="se\\\\cret";',
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("java", "X"), "no listener 'X': there are PLAINTEXT (PLAINTEXT), SASL_PLAINTEXT (SASL_PLAINTEXT)"),
+        (("java", "SASL_PLAINTEXT"), "the listener SASL_PLAINTEXT has SASL: give user and password"),
+        (("ruby",), "library: "),
+    ],
+)
+def test_the_control_says_what_is_wrong(serving: Serving, words: tuple[str, ...], sentence: str) -> None:
+    result = run("client-settings", *words, *control(serving))
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith(f"fakebroker: {sentence}")
+
+
+def test_a_wrong_token_is_said(serving: Serving) -> None:
+    result = run("client-settings", "java", "--control", serving.facts["control_url"])
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "Authorization: Bearer TOKEN" in result.stderr
+
+
+@pytest.mark.parametrize("url", ["127.0.0.1:9644", "http://127.0.0.1:1", "http://"])
+def test_an_address_without_a_control_is_one_sentence(url: str) -> None:
+    result = run("client-settings", "java", "--control", url)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith(f"fakebroker: --control {url} does not answer as fakebroker's HTTP control: ")
+    assert result.stderr.count("\n") == 1
