@@ -63,8 +63,8 @@ def _long(what: str, mechanism: str, token: bytes) -> Case:
     return Case(f"sasl-long/{what}", why, (*steps, Hear(_ALL)), box=_BOX)
 
 
-# Kafka 4.4 does not respond to a long name of SCRAM nor to many extensions, and the connection stays open (probably its
-# patterns overflow the stack). So there are no cases of these.
+# There are no cases of a long name of SCRAM and of many extensions: Kafka 4.4 does not respond to them, and the
+# connection stays open. Probably its patterns overflow the stack.
 _LONG = {
     "token": ("OAUTHBEARER", b"n,,\x01auth=Bearer " + b"x" * 40_000 + b"\x01\x01"),
     "password": ("PLAIN", b"\0alice\0" + b"x" * 40_000),
