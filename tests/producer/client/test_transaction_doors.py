@@ -47,5 +47,5 @@ def test_a_request_without_a_usable_version_ends_the_call(generation: str, witho
     world = World(generation)
     error = world.init(world.add("tx")).error
     assert isinstance(error, BrokerError)
-    assert error.code is ErrorCode.unsupported_version
+    assert error.code == ErrorCode.unsupported_version
     assert str(error) == f"The node does not serve the API {INIT_PRODUCER_ID}."
