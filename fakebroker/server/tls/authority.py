@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from fakebroker.core.errors import ConfigError
+from fakebroker.server.security.setting_files import read_setting_file
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
@@ -68,12 +69,22 @@ def new_authority(common_name: str) -> Authority:
     key, name = new_key(), common_name_of(common_name)
     builder = _builder(name, name, key, -DAY, TEN_YEARS)
     builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+    builder = builder.add_extension(_usage_of_a_ca(), critical=True)
     return Authority(builder.sign(key, _digest(key)), key)
 
 
+def _usage_of_a_ca() -> Any:
+    """Return the key usage without which Python 3.13 refuses a CA (`VERIFY_X509_STRICT`)."""
+    from cryptography.x509 import KeyUsage
+
+    others = ("digital_signature", "content_commitment", "key_encipherment", "data_encipherment", "key_agreement")
+    no = dict.fromkeys((*others, "encipher_only", "decipher_only"), False)
+    return KeyUsage(key_cert_sign=True, crl_sign=True, **no)
+
+
 def read_authority(certificate: Path, key: Path) -> Authority:
-    """Return the CA of two PEM files. Raises OSError, and ConfigError if it cannot issue certificates that clients
-    accept."""
+    """Return the CA of two PEM files. Raises ConfigError if they cannot be read, or if clients would refuse the
+    certificates that it issues."""
     from cryptography import x509
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives.serialization import load_pem_private_key
@@ -83,7 +94,8 @@ def read_authority(certificate: Path, key: Path) -> Authority:
 
     try:
         made = Authority(
-            x509.load_pem_x509_certificate(certificate.read_bytes()), load_pem_private_key(key.read_bytes(), None)
+            x509.load_pem_x509_certificate(read_setting_file("certificates", certificate)),
+            load_pem_private_key(read_setting_file("certificates", key), None),
         )
         made.certificate.extensions  # noqa: B018  raises ValueError if they cannot be read
         public = made.certificate.public_key()

@@ -16,6 +16,8 @@ import secrets
 import shutil
 import sys
 import tempfile
+import time
+import weakref
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import timedelta
@@ -24,6 +26,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from fakebroker.core.errors import ConfigError
 from fakebroker.extras import not_installed
+from fakebroker.server.security.setting_files import read_setting_file
 from fakebroker.server.tls.authority import DAY, TEN_YEARS, Authority, common_name_of, new_authority, read_authority
 
 if sys.platform != "win32":
@@ -50,7 +53,13 @@ _UNROUTABLE: Final = ("", "0.0.0.0", "::")
 _OWN_HOST: Final = ("localhost", "127.0.0.1", "::1")
 _SAFE: Final = "-_.@+"
 _MOST_CLIENTS: Final = 1_000  # each has files of 5 KB
+_LOCK_ATTEMPTS: Final = 200
+_LOCK_PAUSE_S: Final = 0.005  # a holder writes a few files
 _LONGEST_NAME: Final = 64  # of a common name: ub-common-name of RFC 5280
+
+
+class FolderInUse(ConfigError, ValueError):
+    """Another process keeps the lock of a folder."""
 
 
 class ClientCertificate(NamedTuple):
@@ -77,7 +86,7 @@ class Certificates:
     ) -> None:
         _require_cryptography()
         self._clients: set[str] = set()  # the names for which there are files
-        self._temporary: list[Path] = []
+        self._temporary: list[weakref.finalize[..., Certificates]] = []  # each removes a folder, at the exit at last
         self.folder = (self._new_temporary() if folder is None else Path(folder)).absolute()
         self._is_shared = is_shared
         try:
@@ -94,7 +103,8 @@ class Certificates:
             raise
 
     def _new_temporary(self) -> Path:
-        self._temporary.append(path := Path(tempfile.mkdtemp(prefix="fakebroker-tls-")))
+        path = Path(tempfile.mkdtemp(prefix="fakebroker-tls-"))
+        self._temporary.append(weakref.finalize(self, shutil.rmtree, path, ignore_errors=True))
         return path
 
     def renew(self) -> None:
@@ -151,8 +161,8 @@ class Certificates:
 
     def close(self) -> None:
         """Remove the temporary folders."""
-        for folder in self._temporary:
-            shutil.rmtree(folder, ignore_errors=True)
+        for remove in self._temporary:
+            remove()
 
     def _own_ca(self) -> Authority:
         """Return the CA of the folder, a new one if there is none. Raises ConfigError if it cannot be used."""
@@ -185,7 +195,9 @@ class Certificates:
         for path in (self.truststore, self.truststore_jks):
             if path.exists():
                 try:
-                    kept = pkcs12.load_pkcs12(path.read_bytes(), PASSWORD.encode()).additional_certs
+                    kept = pkcs12.load_pkcs12(
+                        read_setting_file("certificates", path), PASSWORD.encode()
+                    ).additional_certs
                 except ValueError:
                     raise ConfigError(
                         f"{path} is not one of fakebroker, which would replace it: move it, or name another folder for "
@@ -207,9 +219,9 @@ class Certificates:
             return None
         issuers = [self._ca.certificate.subject, *map(common_name_of, (_CA, "another CA"))]
         try:
-            issuer = x509.load_pem_x509_certificate(files.certificate.read_bytes()).issuer
-            key = load_pem_private_key(files.key.read_bytes(), None)
-        except (OSError, TypeError, ValueError):
+            issuer = x509.load_pem_x509_certificate(read_setting_file("certificates", files.certificate)).issuer
+            key = load_pem_private_key(read_setting_file("certificates", files.key), None)
+        except (ConfigError, TypeError, ValueError):
             issuer = None
         if issuer not in issuers or not isinstance(key, EllipticCurvePrivateKey):
             raise ValueError(
@@ -257,11 +269,26 @@ def _locked(folder: Path) -> Iterator[None]:
         return
     descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        with suppress(OSError):  # a file system without locks
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        _lock(descriptor, folder)
         yield
     finally:
+        with suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_UN)  # a child that was forked meanwhile has the lock, too
         os.close(descriptor)
+
+
+def _lock(descriptor: int, folder: Path) -> None:
+    """Wait for the lock, but not for long: the event loop may wait, too. Raises FolderInUse."""
+    for _ in range(_LOCK_ATTEMPTS):
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(_LOCK_PAUSE_S)
+        except OSError:  # a file system without locks
+            return
+        else:
+            return
+    raise FolderInUse(f"another process has a lock on {folder}: name another folder for the certificates, or end it")
 
 
 def _require_cryptography() -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import os
+import ssl
 import subprocess
 import sys
 from collections.abc import Callable
@@ -27,6 +30,7 @@ from support.watchdog import LIMIT_S
 
 from fakebroker import FakeCluster
 from fakebroker.core.errors import ConfigError
+from fakebroker.server.tls import certificates
 from fakebroker.server.tls.certificates import PASSWORD, Certificates
 
 DAY = timedelta(days=1)
@@ -258,3 +262,45 @@ def test_a_file_is_there_as_a_whole_or_not(tmp_path: Path, monkeypatch: pytest.M
         monkeypatch.undo()
     assert (tmp_path / "client-alice.crt").read_bytes() == before
     assert not [path for path in tmp_path.iterdir() if path.name.endswith(".new")]
+
+
+def test_a_client_that_verifies_strictly_connects() -> None:
+    """Python 3.13 does so by default."""
+    with FakeCluster(brokers=1, listeners=["SSL"]) as kafka:
+        context = context_of(kafka.tls.ca)
+        context.verify_flags |= ssl.VERIFY_X509_STRICT
+        with TlsClient(kafka, context=context) as client:
+            assert client.ask(metadata([]))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="it has no such lock")
+def test_a_lock_that_another_process_keeps_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(certificates, "_LOCK_PAUSE_S", 0.0)
+    own = Certificates(["localhost"], tmp_path, is_shared=True)
+    try:
+        with certificates._locked(tmp_path):
+            for use in (lambda: own.client("alice"), lambda: Certificates(["localhost"], tmp_path)):
+                with pytest.raises(ConfigError, match=f"another process has a lock on {tmp_path}"):
+                    use()
+        assert own.client("alice").certificate.exists()
+    finally:
+        own.close()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes")
+@pytest.mark.parametrize("name", ["ca.pem", "ca.key", "truststore.p12"])
+def test_a_pipe_instead_of_a_file_is_refused(tmp_path: Path, name: str) -> None:
+    write_ca(tmp_path, curve())
+    (tmp_path / name).unlink(missing_ok=True)
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(ConfigError, match=f"{tmp_path / name} cannot be read"):
+        Certificates(["localhost"], tmp_path)
+
+
+def test_a_temporary_folder_goes_with_its_certificates() -> None:
+    own = Certificates(["localhost"])
+    folder = own.folder
+    assert folder.exists()
+    del own
+    gc.collect()
+    assert not folder.exists()
