@@ -134,12 +134,13 @@ class Contexts:
                 del used[where]
 
     def validate(self, config: BrokerConfig, broker_id: int, listener: str, texts: Mapping[str, str]) -> None:
-        """Raise KafkaError if a listener with these settings may not have the stores that the texts name for it."""
+        """Raise KafkaError if a listener with these settings may not have other stores that the texts name for it. As
+        in Kafka, a file of before that has changed is no reason: `reload` leaves it."""
         store = self._stores.get((broker_id, listener))
         if store is None:
             return
         proposed = with_stores(config, listener, texts)
-        if (_settings(proposed), _stamps(proposed)) == (store.settings, store.stamps):
+        if _settings(proposed) == _settings(config):
             return
         if (wrong := self._refusal(store, proposed)) is not None:
             raise invalid_dynamic(f"Validation of dynamic config update of SSLFactory failed: {wrong}")
@@ -165,10 +166,14 @@ class Contexts:
         )
 
     def reload(self, config: BrokerConfig, broker_id: int, listener: str) -> None:
-        """Read the stores of a listener again if its settings name others, or if a file has changed."""
+        """Read the stores of a listener again if its settings name others, or if a file has changed. A file that may
+        not replace the one of before has no effect."""
         where = broker_id, listener
         store = self._stores.get(where)
         if store is not None and (_settings(config), _stamps(config)) != (store.settings, store.stamps):
+            if (wrong := self._refusal(store, config)) is not None:
+                log.error("new connections have the certificate of before: %s", wrong)
+                return
             self._stores[where] = store._replace(settings=())
             self._refused.pop(where, None)
             self.context(config, broker_id, listener)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import ssl
 from collections.abc import Iterator
 from pathlib import Path
@@ -196,15 +195,21 @@ def test_a_file_that_was_replaced_is_read_again_when_the_broker_gets_settings(
     assert serial(own, theirs.ca) not in (first, second)
 
 
-def test_a_replaced_file_with_another_subject_is_refused(
-    own: FakeCluster, theirs: Certificates, tmp_path: Path
+@pytest.mark.parametrize("is_junk", [False, True])
+def test_a_replaced_file_that_may_not_replace_the_one_of_before_has_no_effect(
+    own: FakeCluster, theirs: Certificates, tmp_path: Path, caplog: pytest.LogCaptureFixture, is_junk: bool
 ) -> None:
-    first = serial(own, theirs.ca)
-    replace(tmp_path / "store.pem", theirs.issue("other", HOSTS))
-    code, message = alter(own, {f"{KEYSTORE}.location": str(tmp_path / "store.pem")})
-    assert code == INVALID_REQUEST
-    assert re.search("DistinguishedName does not match: .* DN=CN=other", message)
-    assert serial(own, theirs.ca) == first
+    """Kafka 4.4 responds without an error, too, and presents the certificate of before."""
+    store, first = tmp_path / "store.pem", serial(own, theirs.ca)
+    replace(store, theirs.ca if is_junk else theirs.issue("other", HOSTS))
+    for settings in ({f"{KEYSTORE}.location": str(store)}, {"log.cleaner.threads": "1"}):
+        assert alter(own, {**settings}) == (0, "")
+        assert serial(own, theirs.ca) == first
+    assert "new connections have the certificate of before: org.apache.kafka.common." in caplog.text
+    theirs.renew()
+    replace(store, theirs.valid)
+    assert alter(own, {"log.cleaner.threads": "2"}) == (0, "")
+    assert serial(own, theirs.ca) != first
 
 
 def test_a_trust_store_that_was_replaced_is_read_again(theirs: Certificates, tmp_path: Path) -> None:
