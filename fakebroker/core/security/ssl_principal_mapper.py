@@ -43,12 +43,14 @@ class _Rule(NamedTuple):
             escaped, digits = reference.groups()
             if escaped is not None:
                 return str(escaped)
-            size = len(digits)
-            while size and int(digits[:size]) > groups:
-                size -= 1
+            group = size = 0
+            for digit in digits:  # not all at once: there is no limit to their number
+                if (longer := 10 * group + int(digit)) > groups:
+                    break
+                group, size = longer, size + 1
             if not size:
                 return reference.group()  # no such group: the text as it is
-            return (match.group(int(digits[:size])) or "") + digits[size:]
+            return (match.group(group) or "") + digits[size:]
 
         return _REFERENCE.sub(one, self.replacement)
 
@@ -65,7 +67,7 @@ def parse_rules(text: str) -> tuple[_Rule, ...]:
         default, pattern, replacement, case = match.groups()
         try:
             rules.append(_Rule(None if default else re.compile(pattern), replacement or "", case or ""))
-        except re.error as error:
+        except (re.error, OverflowError, RecursionError) as error:
             raise ConfigError(f"Invalid rule: `{match.group().strip()}`: {error}") from None
         position = match.end()
     return tuple(rules)
