@@ -7,6 +7,7 @@ properties, which Kafka's tools read with `--command-config`; all others as JSON
 from __future__ import annotations
 
 import json
+import re
 from argparse import Namespace
 from collections.abc import Mapping
 from typing import Any
@@ -16,6 +17,7 @@ from fakebroker.commands.command_line import Parser, Slip
 _CONTROL = "http://127.0.0.1:9644"
 _LIMIT_S = 30
 _JAVA = "java"
+_NOT_AS_IT_IS = re.compile(r"\A |[^ -~]")
 
 
 def declare(parser: Parser) -> None:
@@ -43,10 +45,21 @@ def run(options: Namespace) -> int:
     settings = _ask(options.control, options.control_token, given)
     if options.library == _JAVA:
         for name, value in settings.items():
-            print(f"{name}={value}".replace("\\", "\\\\"))
+            print(f"{name}={_java_value(str(value))}")
     else:
-        print(json.dumps(settings, indent=2))
+        print(json.dumps(settings, indent=2, ensure_ascii=True))
     return 0
+
+
+def _java_value(text: str) -> str:
+    """Return the value for a file of properties. Java reads such a file as ISO-8859-1, and drops blanks before a
+    value."""
+    return _NOT_AS_IT_IS.sub(_utf_16_escapes, text.replace("\\", "\\\\"))
+
+
+def _utf_16_escapes(character: re.Match[str]) -> str:
+    units = character.group().encode("utf-16-be", "surrogatepass").hex(" ", 2)
+    return "".join(f"\\u{unit}" for unit in units.split())
 
 
 def _ask(url: str, token: str | None, body: Mapping[str, Any]) -> dict[str, Any]:

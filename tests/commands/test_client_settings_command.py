@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from threading import Thread
 
 import pytest
 from support.command_line import run
@@ -42,6 +45,56 @@ def test_the_settings_of_java_are_properties(serving: Serving) -> None:
         "sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required "
         r'username="alice" password="se\\\\cret";',
     ]
+
+
+class Answer(BaseHTTPRequestHandler):
+    """A server that has one answer to each request."""
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.send_response(self.server.status)  # type: ignore[attr-defined]
+        self.end_headers()
+        self.wfile.write(self.server.body)  # type: ignore[attr-defined]
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@contextmanager
+def answering(body: str, status: int = 200) -> Iterator[str]:
+    """Run such a server and return its URL."""
+    with HTTPServer(("127.0.0.1", 0), Answer) as server:
+        server.status, server.body = status, body.encode()  # type: ignore[attr-defined]
+        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+TEXTS = {"a": "\xe4\u20ac", "b": "\U0001d11e\\", "c": "\ud800", "d": " \n"}
+
+
+def test_properties_are_read_back_by_java_and_have_ascii_only() -> None:
+    with answering(json.dumps({"settings": TEXTS})) as url:
+        result = run("client-settings", "java", "--control", url)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout.splitlines() == [
+        r"a=\u00e4\u20ac",
+        r"b=\ud834\udd1e\\",
+        r"c=\ud800",
+        r"d=\u0020\u000a",
+    ]
+
+
+def test_json_has_ascii_only() -> None:
+    with answering(json.dumps({"settings": TEXTS})) as url:
+        result = run("client-settings", "confluent", "--control", url)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout.isascii()
+    assert json.loads(result.stdout) == TEXTS
 
 
 @pytest.mark.parametrize(
