@@ -47,7 +47,7 @@ def run(options: Namespace) -> int:
         for name, value in settings.items():
             print(f"{name}={_java_value(str(value))}")
     else:
-        print(json.dumps(settings, indent=2, ensure_ascii=True))
+        print(json.dumps(settings, indent=2))
     return 0
 
 
@@ -73,10 +73,13 @@ def _ask(url: str, token: str | None, body: Mapping[str, Any]) -> dict[str, Any]
             raise ValueError("it begins with neither http:// nor https://")
         request = Request(f"{url.rstrip('/')}/v1/client-settings", json.dumps(body).encode(), headers)
         with build_opener(ProxyHandler({})).open(request, timeout=_LIMIT_S) as response:
-            return dict(json.loads(response.read())["settings"])
+            answer = json.loads(response.read())
+        if not isinstance(answer, dict) or not isinstance(settings := answer.get("settings"), dict):
+            raise ValueError("its JSON has no settings")
+        return settings
     except HTTPError as error:
         raise Slip(_message(error.read()) or f"--control {url}: {error}") from None
-    except (OSError, ValueError, KeyError, HTTPException) as error:
+    except (OSError, ValueError, RecursionError, HTTPException) as error:
         raise Slip(f"--control {url} does not answer as fakebroker's HTTP control: {error}") from None
 
 
@@ -86,5 +89,5 @@ def _message(body: bytes) -> str:
         error = json.loads(body)["error"]
         member = error.get("member")
         return f"{member}: {error['message']}" if member else str(error["message"])
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return ""

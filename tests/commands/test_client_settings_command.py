@@ -123,3 +123,27 @@ def test_an_address_without_a_control_is_one_sentence(url: str) -> None:
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr.startswith(f"fakebroker: --control {url} does not answer as fakebroker's HTTP control: ")
     assert result.stderr.count("\n") == 1
+
+
+DEEP = "[" * 100_000
+
+
+@pytest.mark.parametrize(
+    "body",
+    ["[]", "null", "5", "{}", *(f'{{"settings": {other}}}' for other in ("null", "5", "[]", '["ab"]', '""')), DEEP],
+)
+def test_a_server_with_other_json_is_one_sentence(body: str) -> None:
+    with answering(body) as url:
+        result = run("client-settings", "java", "--control", url)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith(f"fakebroker: --control {url} does not answer as fakebroker's HTTP control: ")
+    assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("body", ["[]", '{"error": null}', '{"error": []}', DEEP])
+def test_another_error_of_a_server_is_one_sentence(body: str) -> None:
+    with answering(body, status=500) as url:
+        result = run("client-settings", "java", "--control", url)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith(f"fakebroker: --control {url}: HTTP Error 500")
+    assert result.stderr.count("\n") == 1
