@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from fakebroker.commands.command_line import Parser, Slip
+from fakebroker.core.arguments import require_unicode
 
 _CONTROL = "http://127.0.0.1:9644"
 _LIMIT_S = 30
@@ -42,6 +43,7 @@ def declare(parser: Parser) -> None:
 def run(options: Namespace) -> int:
     names = ("library", "listener", "mechanism", "user", "password", "common_name", "token")
     given = {name: value for name in names if (value := getattr(options, name)) is not None}
+    _require_unicode(given | {"control_token": options.control_token or ""})
     settings = _ask(options.control, options.control_token, given)
     if options.library == _JAVA:
         for name, value in settings.items():
@@ -49,6 +51,14 @@ def run(options: Namespace) -> int:
     else:
         print(json.dumps(settings, indent=2))
     return 0
+
+
+def _require_unicode(given: Mapping[str, str]) -> None:
+    for name, value in given.items():
+        try:
+            require_unicode(f"the {name.replace('_', ' ')}", value)
+        except ValueError as error:
+            raise Slip(str(error)) from None
 
 
 def _java_value(text: str) -> str:

@@ -147,3 +147,23 @@ def test_another_error_of_a_server_is_one_sentence(body: str) -> None:
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr.startswith(f"fakebroker: --control {url}: HTTP Error 500")
     assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "what"),
+    [
+        (("java", "--user", "\udcff"), "the user"),
+        (("java", "--password", "\udcff"), "the password"),
+        (("java", "--common-name", "\udcff"), "the common name"),
+        (("java", "--token", "\udcff"), "the token"),
+        (("java", "--mechanism", "\udcff"), "the mechanism"),
+        (("\udcff",), "the library"),
+        (("java", "\udcff"), "the listener"),
+        (("java", "--control-token", "\udcff"), "the control token"),
+    ],
+)
+def test_what_is_no_unicode_is_said_before_anything_is_sent(words: tuple[str, ...], what: str) -> None:
+    result = run("client-settings", *words, "--control", "http://127.0.0.1:1")
+    assert (result.exit_code, result.stdout) == (2, "")
+    sentence = rf"{what} has '\udcff' at place 1, which is no character of Unicode"
+    assert result.stderr == f"fakebroker: {sentence}\n"
