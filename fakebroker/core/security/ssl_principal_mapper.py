@@ -4,8 +4,8 @@ Theory   The first rule with a pattern that matches the whole name gives the pri
          end with L or U, for lower or upper case; $1 in a replacement is the first group. DEFAULT is the name as it is.
 Source   clients/.../common/security/ssl/SslPrincipalMapper.java; .../authenticator/DefaultKafkaPrincipalBuilder.java
          @ 4.0; java.util.regex.Matcher.appendReplacement. The name: distinguished_name.py.
-Differs  Patterns are those of Python's `re`. A rule that names a group in a pattern without groups does not apply;
-         Kafka closes the connection.
+Differs  Patterns are those of Python's `re`. A rule that names a group in a pattern without groups does not apply.
+         A reference with a number above 2147483647 is read like others. In both cases Kafka closes the connection.
 """
 
 from __future__ import annotations
