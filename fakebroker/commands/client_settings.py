@@ -7,15 +7,18 @@ properties, which Kafka's tools read with `--command-config`; all others as JSON
 from __future__ import annotations
 
 import json
+import re
 from argparse import Namespace
 from collections.abc import Mapping
 from typing import Any
 
 from fakebroker.commands.command_line import Parser, Slip
+from fakebroker.core.arguments import require_unicode
 
 _CONTROL = "http://127.0.0.1:9644"
 _LIMIT_S = 30
 _JAVA = "java"
+_NOT_AS_IT_IS = re.compile(r"\A |[^ -~]")
 
 
 def declare(parser: Parser) -> None:
@@ -40,13 +43,33 @@ def declare(parser: Parser) -> None:
 def run(options: Namespace) -> int:
     names = ("library", "listener", "mechanism", "user", "password", "common_name", "token")
     given = {name: value for name in names if (value := getattr(options, name)) is not None}
+    _require_unicode(given | {"control_token": options.control_token or ""})
     settings = _ask(options.control, options.control_token, given)
     if options.library == _JAVA:
         for name, value in settings.items():
-            print(f"{name}={value}".replace("\\", "\\\\"))
+            print(f"{name}={_java_value(str(value))}")
     else:
         print(json.dumps(settings, indent=2))
     return 0
+
+
+def _require_unicode(given: Mapping[str, str]) -> None:
+    for name, value in given.items():
+        try:
+            require_unicode(f"the {name.replace('_', ' ')}", value)
+        except ValueError as error:
+            raise Slip(str(error)) from None
+
+
+def _java_value(text: str) -> str:
+    """Return the value for a file of properties. Java reads such a file as ISO-8859-1, and drops blanks before a
+    value."""
+    return _NOT_AS_IT_IS.sub(_utf_16_escapes, text.replace("\\", "\\\\"))
+
+
+def _utf_16_escapes(character: re.Match[str]) -> str:
+    units = character.group().encode("utf-16-be", "surrogatepass").hex(" ", 2)
+    return "".join(f"\\u{unit}" for unit in units.split())
 
 
 def _ask(url: str, token: str | None, body: Mapping[str, Any]) -> dict[str, Any]:
@@ -60,10 +83,13 @@ def _ask(url: str, token: str | None, body: Mapping[str, Any]) -> dict[str, Any]
             raise ValueError("it begins with neither http:// nor https://")
         request = Request(f"{url.rstrip('/')}/v1/client-settings", json.dumps(body).encode(), headers)
         with build_opener(ProxyHandler({})).open(request, timeout=_LIMIT_S) as response:
-            return dict(json.loads(response.read())["settings"])
+            answer = json.loads(response.read())
+        if not isinstance(answer, dict) or not isinstance(settings := answer.get("settings"), dict):
+            raise ValueError("its JSON has no settings")
+        return settings
     except HTTPError as error:
         raise Slip(_message(error.read()) or f"--control {url}: {error}") from None
-    except (OSError, ValueError, KeyError, HTTPException) as error:
+    except (OSError, ValueError, RecursionError, HTTPException) as error:
         raise Slip(f"--control {url} does not answer as fakebroker's HTTP control: {error}") from None
 
 
@@ -73,5 +99,5 @@ def _message(body: bytes) -> str:
         error = json.loads(body)["error"]
         member = error.get("member")
         return f"{member}: {error['message']}" if member else str(error["message"])
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return ""

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from threading import Thread
 
 import pytest
 from support.command_line import run
@@ -44,6 +47,56 @@ def test_the_settings_of_java_are_properties(serving: Serving) -> None:
     ]
 
 
+class Answer(BaseHTTPRequestHandler):
+    """A server that has one answer to each request."""
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.send_response(self.server.status)  # type: ignore[attr-defined]
+        self.end_headers()
+        self.wfile.write(self.server.body)  # type: ignore[attr-defined]
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@contextmanager
+def answering(body: str, status: int = 200) -> Iterator[str]:
+    """Run such a server and return its URL."""
+    with HTTPServer(("127.0.0.1", 0), Answer) as server:
+        server.status, server.body = status, body.encode()  # type: ignore[attr-defined]
+        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+TEXTS = {"a": "\xe4\u20ac", "b": "\U0001d11e\\", "c": "\ud800", "d": " \n"}
+
+
+def test_properties_are_read_back_by_java_and_have_ascii_only() -> None:
+    with answering(json.dumps({"settings": TEXTS})) as url:
+        result = run("client-settings", "java", "--control", url)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout.splitlines() == [
+        r"a=\u00e4\u20ac",
+        r"b=\ud834\udd1e\\",
+        r"c=\ud800",
+        r"d=\u0020\u000a",
+    ]
+
+
+def test_json_has_ascii_only() -> None:
+    with answering(json.dumps({"settings": TEXTS})) as url:
+        result = run("client-settings", "confluent", "--control", url)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout.isascii()
+    assert json.loads(result.stdout) == TEXTS
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
@@ -70,3 +123,47 @@ def test_an_address_without_a_control_is_one_sentence(url: str) -> None:
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr.startswith(f"fakebroker: --control {url} does not answer as fakebroker's HTTP control: ")
     assert result.stderr.count("\n") == 1
+
+
+DEEP = "[" * 100_000
+
+
+@pytest.mark.parametrize(
+    "body",
+    ["[]", "null", "5", "{}", *(f'{{"settings": {other}}}' for other in ("null", "5", "[]", '["ab"]', '""')), DEEP],
+)
+def test_a_server_with_other_json_is_one_sentence(body: str) -> None:
+    with answering(body) as url:
+        result = run("client-settings", "java", "--control", url)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith(f"fakebroker: --control {url} does not answer as fakebroker's HTTP control: ")
+    assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("body", ["[]", '{"error": null}', '{"error": []}', DEEP])
+def test_another_error_of_a_server_is_one_sentence(body: str) -> None:
+    with answering(body, status=500) as url:
+        result = run("client-settings", "java", "--control", url)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith(f"fakebroker: --control {url}: HTTP Error 500")
+    assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "what"),
+    [
+        (("java", "--user", "\udcff"), "the user"),
+        (("java", "--password", "\udcff"), "the password"),
+        (("java", "--common-name", "\udcff"), "the common name"),
+        (("java", "--token", "\udcff"), "the token"),
+        (("java", "--mechanism", "\udcff"), "the mechanism"),
+        (("\udcff",), "the library"),
+        (("java", "\udcff"), "the listener"),
+        (("java", "--control-token", "\udcff"), "the control token"),
+    ],
+)
+def test_what_is_no_unicode_is_said_before_anything_is_sent(words: tuple[str, ...], what: str) -> None:
+    result = run("client-settings", *words, "--control", "http://127.0.0.1:1")
+    assert (result.exit_code, result.stdout) == (2, "")
+    sentence = rf"{what} has '\udcff' at place 1, which is no character of Unicode"
+    assert result.stderr == f"fakebroker: {sentence}\n"

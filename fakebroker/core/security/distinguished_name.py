@@ -31,7 +31,7 @@ _TEXTS: Final = frozenset((0x0C, 0x13, 0x14, 0x16, 0x1B, 0x1E))
 _VERSION: Final = 0xA0
 _LONG_LENGTH: Final = 0x80
 _SPECIAL: Final = re.compile(r'[,=+<>#;"\\]')
-_AT_THE_ENDS: Final = re.compile(r"^[ \r]+|[ \r]+\Z")
+_BLANKS: Final = " \r"  # escaped at both ends of a text
 
 
 def subject_of(certificate: bytes) -> str:
@@ -54,11 +54,14 @@ def _attribute(of: tuple[int, bytes, bytes]) -> str:
     if keyword is None or tag not in _TEXTS:
         return f"{keyword or _number(kind)}=#{value.hex()}"
     escaped = _SPECIAL.sub(r"\\\g<0>", content.decode(errors="replace")).replace("\0", "\\00")
-    return f"{keyword}={_AT_THE_ENDS.sub(_each_escaped, escaped)}"
+    inner_and_end = escaped.lstrip(_BLANKS)
+    inner = inner_and_end.rstrip(_BLANKS)
+    start, end = escaped[: len(escaped) - len(inner_and_end)], inner_and_end[len(inner) :]
+    return f"{keyword}={_each_escaped(start)}{inner}{_each_escaped(end)}"
 
 
-def _each_escaped(spaces: re.Match[str]) -> str:
-    return "".join(f"\\{space}" for space in spaces.group())
+def _each_escaped(blanks: str) -> str:
+    return "".join(f"\\{blank}" for blank in blanks)
 
 
 def _number(kind: bytes) -> str:

@@ -4,8 +4,8 @@ Theory   The first rule with a pattern that matches the whole name gives the pri
          end with L or U, for lower or upper case; $1 in a replacement is the first group. DEFAULT is the name as it is.
 Source   clients/.../common/security/ssl/SslPrincipalMapper.java; .../authenticator/DefaultKafkaPrincipalBuilder.java
          @ 4.0; java.util.regex.Matcher.appendReplacement. The name: distinguished_name.py.
-Differs  Patterns are those of Python's `re`. A rule that names a group in a pattern without groups does not apply;
-         Kafka closes the connection.
+Differs  Patterns are those of Python's `re`. A rule that names a group in a pattern without groups does not apply.
+         A reference with a number above 2147483647 is read like others. In both cases Kafka closes the connection.
 """
 
 from __future__ import annotations
@@ -43,12 +43,14 @@ class _Rule(NamedTuple):
             escaped, digits = reference.groups()
             if escaped is not None:
                 return str(escaped)
-            size = len(digits)
-            while size and int(digits[:size]) > groups:
-                size -= 1
+            group = size = 0
+            for digit in digits:  # not all at once: there is no limit to their number
+                if (longer := 10 * group + int(digit)) > groups:
+                    break
+                group, size = longer, size + 1
             if not size:
                 return reference.group()  # no such group: the text as it is
-            return (match.group(int(digits[:size])) or "") + digits[size:]
+            return (match.group(group) or "") + digits[size:]
 
         return _REFERENCE.sub(one, self.replacement)
 
@@ -65,7 +67,7 @@ def parse_rules(text: str) -> tuple[_Rule, ...]:
         default, pattern, replacement, case = match.groups()
         try:
             rules.append(_Rule(None if default else re.compile(pattern), replacement or "", case or ""))
-        except re.error as error:
+        except (re.error, OverflowError, RecursionError) as error:
             raise ConfigError(f"Invalid rule: `{match.group().strip()}`: {error}") from None
         position = match.end()
     return tuple(rules)

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.config.dynamic_broker_config import invalid_dynamic
 from fakebroker.core.errors import ConfigError
+from fakebroker.server.clock_in_hand import MAX_ADVANCE_MS
 from fakebroker.server.tls.certificates import OF_CLIENTS, VALID, Certificates
 from fakebroker.server.tls.reconfiguration import (
     StoreEntry,
@@ -90,10 +91,8 @@ class Contexts:
         when that has passed on the cluster's clock. Raises ValueError."""
         if what not in CHOICES:
             raise ValueError(f"brokers can present {', '.join(CHOICES)}, not {what!r}")
-        if lifetime_ms is not None and (what != VALID or lifetime_ms <= 0):
-            raise ValueError(
-                f"a lifetime is a number of milliseconds above 0 of a valid certificate, not {lifetime_ms!r}"
-            )
+        if lifetime_ms is not None and (what != VALID or not 1 <= lifetime_ms <= MAX_ADVANCE_MS):
+            raise ValueError(f"a lifetime is 1 to {MAX_ADVANCE_MS} milliseconds, of a valid certificate only")
         if what == VALID:
             self._certificates.renew()
         self._presented = what

@@ -10,7 +10,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Final
 
-from fakebroker.core.arguments import PATH_OR_NONE, STRING, require, require_unicode
+from fakebroker.core.arguments import PATH_OR_NONE, STRING, WHOLE_NUMBER_OR_NONE, require, require_unicode
 from fakebroker.server.clocks import Clock
 from fakebroker.server.made.arguments import ListenerAddresses
 from fakebroker.server.tls.certificates import PASSWORD, Certificates, ClientCertificate
@@ -118,6 +118,7 @@ class Tls:
         """Present this in the handshakes from now on: "valid" (a new certificate), "expired", "not yet valid",
         "wrong host", "unknown issuer", or "nothing": the handshake stalls. With a lifetime the valid one expires when
         that has passed on the cluster's clock. Open connections stay. Raises ValueError."""
+        require(WHOLE_NUMBER_OR_NONE, lifetime_ms=lifetime_ms)
         self._files  # noqa: B018  or there is nothing that could be presented
         assert self._contexts is not None
         self._contexts.present(what, lifetime_ms)

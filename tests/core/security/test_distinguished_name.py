@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+import re
+
 import pytest
 
 from fakebroker.core.security.distinguished_name import rfc2253_name, subject_of
@@ -57,6 +60,28 @@ def test_a_name_is_written_as_java_writes_it(kind: str) -> None:
 def test_a_long_value_has_a_length_of_two_bytes() -> None:
     value = b"\x0c\x81\xf0" + b"long" * 60
     assert rfc2253_name(b"\x31\x81\xfb\x30\x81\xf8\x06\x03\x55\x04\x0a" + value) == "O=" + "long" * 60
+
+
+def der_of(text: str) -> bytes:
+    """Return a subject of this common name."""
+
+    def value(tag: int, content: bytes) -> bytes:
+        return bytes((tag, 0x84)) + len(content).to_bytes(4) + content
+
+    return value(0x31, value(0x30, b"\x06\x03\x55\x04\x03" + value(0x0C, text.encode())))
+
+
+def test_blanks_at_the_ends_of_all_short_names_are_escaped_and_no_others() -> None:
+    for length in range(7):
+        for text in map("".join, itertools.product(" \ra", repeat=length)):
+            start, inner, end = re.fullmatch(r"([ \r]*)((?:.*[^ \r])?)([ \r]*)", text, re.DOTALL).groups()  # type: ignore[union-attr]
+            escaped = ["".join(f"\\{blank}" for blank in blanks) for blanks in (start, end)]
+            assert rfc2253_name(der_of(text)) == f"CN={escaped[0]}{inner}{escaped[1]}"
+
+
+def test_many_spaces_in_a_name_take_no_time() -> None:
+    text = f"a{' ' * 200_000}b"  # minutes if the time grew with the square
+    assert rfc2253_name(der_of(text)) == f"CN={text}"
 
 
 def sequence(*values: bytes) -> bytes:

@@ -22,6 +22,9 @@ NAME = "CN=Duke,OU=ServiceUsers,O=Org,C=US"
         ("RULE:^CN=(.*?),.*$/$1@$4/", NAME, "Duke@$4"),
         ("RULE:^CN=(.*?),.*$/$12/", NAME, "Duke2"),
         ("RULE:^CN=(.*?),.*$/$0!/", NAME, f"{NAME}!"),
+        (f"RULE:^CN=(.*?),.*$/$1{'0' * 5000}/", NAME, f"Duke{'0' * 5000}"),
+        (f"RULE:^CN=(.*?),.*$/${'9' * 5000}/", NAME, f"${'9' * 5000}"),
+        (f"RULE:^CN=(.*?),.*$/${'0' * 5000}1/", NAME, "Duke"),
         (r"RULE:^CN=(.*?),.*$/\$1/", NAME, "$1"),
         ("RULE:^CN=(x)?Duke,.*$/[$1]/", NAME, "[]"),
         ("RULE:^OU=.*$/none/", NAME, None),
@@ -42,3 +45,9 @@ def test_the_first_rule_that_matches_gives_the_name(rules: str, name: str, expec
 def test_what_is_no_rule_is_refused(rules: str) -> None:
     with pytest.raises(ConfigError, match="Invalid rule: `"):
         parse_rules(rules)
+
+
+@pytest.mark.parametrize("pattern", ["a{99999999999}", f"{'(' * 3000}{')' * 3000}"])
+def test_a_pattern_that_python_cannot_compile_is_refused(pattern: str) -> None:
+    with pytest.raises(ConfigError, match="Invalid rule: `RULE:"):
+        parse_rules(f"DEFAULT,RULE:{pattern}/x/")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import logging
+import math
 import socket
 import ssl
 import struct
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from support.messages import decode_response
@@ -18,6 +20,7 @@ from support.watchdog import LIMIT_S, wait_until
 from fakebroker import FakeCluster
 from fakebroker.core.journal.events import ConnectionClosed, Login
 from fakebroker.protocol.produce_response import NodeEndpoint
+from fakebroker.server.clock_in_hand import MAX_ADVANCE_MS
 from fakebroker.server.tls.contexts import CHOICES
 from fakebroker.server.tls.transport import TlsTransport
 
@@ -123,9 +126,14 @@ def test_a_client_refuses_what_is_wrong_until_it_is_right_again(kafka: FakeClust
 def test_what_cannot_be_presented_is_said(kafka: FakeCluster) -> None:
     with pytest.raises(ValueError, match=r"brokers can present valid, expired, .* not 'gone'"):
         kafka.tls.present("gone")
-    for lifetime_ms in (0, -1):
-        with pytest.raises(ValueError, match="a lifetime is a number of milliseconds above 0"):
+    for lifetime_ms in (0, -1, MAX_ADVANCE_MS + 1, 10**400, 10**5000):
+        with pytest.raises(ValueError, match="a lifetime is 1 to 31622400000 milliseconds, of a valid certificate"):
             kafka.tls.present(lifetime_ms=lifetime_ms)
+    kafka.tls.present(lifetime_ms=MAX_ADVANCE_MS)
+    wrong: Any
+    for wrong in ("5", True, math.nan, 1.5):
+        with pytest.raises(TypeError, match=f"lifetime_ms must be a whole number or None, not {wrong!r}"):
+            kafka.tls.present(lifetime_ms=wrong)
     with pytest.raises(ValueError, match="of a valid certificate"):
         kafka.tls.present("expired", lifetime_ms=5)
 
