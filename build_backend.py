@@ -21,6 +21,7 @@ if sys.version_info < (3, 11):  # noqa: UP036  before anything that an old Pytho
 
 import contextlib
 import os
+import re
 import shutil
 import sysconfig
 import tempfile
@@ -44,6 +45,8 @@ __all__ = [
 
 # Other versions may translate the source differently. The tests ran with this one.
 MYPY = "mypy[mypyc]>=2.4,<2.5"
+# The dependencies that compiled modules import (tests/test_build_backend.py).
+IMPORTED = {"crc32c", "kio", "librt", "mypy_extensions"}
 # Generated files are no part of a build, nor are the tests, which are most of the files.
 MADE = ("__pycache__", "*.egg-info", "*.so", "*.pyd")
 NOT_BUILT = {"build", "dist", "tests"}  # in the checkout; a package may be called so
@@ -68,10 +71,10 @@ def _has_compiler() -> bool:
 
 
 def _requirements() -> list[str]:
-    """Return the requirements of compilation: mypyc, and the packages that the modules import. mypyc reads their types
-    to translate the modules."""
+    """Return the requirements of compilation: mypyc, and the dependencies that the compiled modules import. mypyc reads
+    their types to translate the modules."""
     project = tomllib.loads(Path("pyproject.toml").read_text(encoding="utf-8"))["project"]
-    return [MYPY, *project["dependencies"]]
+    return [MYPY, *(each for each in project["dependencies"] if re.split(r"[^\w.-]", each)[0] in IMPORTED)]
 
 
 # These do not call setuptools: setup.py requires nothing, and the call would leave an egg-info in the checkout.
