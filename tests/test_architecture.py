@@ -529,14 +529,14 @@ def test_a_compiled_module_is_listed_once_and_is_there() -> None:
     assert [path for path in COMPILED if not (ROOT / path).is_file()] == []
 
 
-def test_what_is_compiled_without_optimization_is_compiled() -> None:
-    unoptimized = LISTED["unoptimized"]
-    assert len(unoptimized) == len(set(unoptimized))
-    assert set(unoptimized) - set(SERVED) == set()
+def test_a_cold_module_is_one_that_a_server_has_compiled() -> None:
+    cold = LISTED["cold"]
+    assert len(cold) == len(set(cold))
+    assert set(cold) - set(SERVED) == set()
 
 
 def test_what_mypyc_does_not_read_is_imported_by_nothing_that_a_server_compiles() -> None:
-    """A module that it does not read has no types for it: calls would be slow, and nobody would see it."""
+    """A module that it does not read has no types for it: calls would be slow, without a word."""
     [listed] = re.findall(r'^NOT_READ = "([^"]+)"$', (ROOT / "setup.py").read_text(), re.MULTILINE)
     rooms = [pattern.removesuffix("*") for pattern in listed.split(",")]
     assert rooms

@@ -39,7 +39,7 @@ def test_to_compile_takes_all_that_the_modules_import(backend: ModuleType, monke
     imported: set[str] = set()
     for module in COMPILED:
         imported |= imports_of_others((ROOT / module).read_text())
-    wanted = {backend.MYPY, *(each for each in dependencies if modules_of([each]) & imported)}
+    wanted = {backend.MYPY, *(name for name in dependencies if modules_of([name]) & imported)}
     assert backend.MYPY in wanted
     assert {"crc32c", "kio", "librt", "mypy_extensions"} <= imported
     assert set(backend.get_requires_for_build_wheel()) == wanted
