@@ -157,7 +157,7 @@ class Lives:
         self._states[broker_id] = PAUSED
         self._pauses[broker_id] += 1
         broker = self._paused[broker_id] = self._brokers.pop(broker_id)
-        self._sockets.pause_broker(broker_id)
+        self._sockets.reading.pause_broker(broker_id)
         self._members.wakeups.pause_broker(broker_id)
         broker.pause()
         self._controller.cluster_control.silent(broker_id)
@@ -185,7 +185,7 @@ class Lives:
         self._members.wakeups.resume_broker(broker_id, self._members.clock.now.mono_ms)
         broker.resume()
         yield from self._hearing.go_on(broker_id)
-        self._sockets.resume_broker(broker_id)
+        self._sockets.reading.resume_broker(broker_id)
         self._handle_requests()
 
     def start_broker(self, broker_id: int, now: Now) -> None:

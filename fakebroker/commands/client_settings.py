@@ -74,7 +74,7 @@ def _utf_16_escapes(character: re.Match[str]) -> str:
 
 def _ask(url: str, token: str | None, body: Mapping[str, Any]) -> dict[str, Any]:
     from http.client import HTTPException
-    from urllib.error import HTTPError
+    from urllib.error import HTTPError, URLError
     from urllib.request import ProxyHandler, Request, build_opener
 
     headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {token}"} if token else {})
@@ -89,6 +89,9 @@ def _ask(url: str, token: str | None, body: Mapping[str, Any]) -> dict[str, Any]
         return settings
     except HTTPError as error:
         raise Slip(_message(error.read()) or f"--control {url}: {error}") from None
+    except URLError as error:
+        reason = getattr(error.reason, "strerror", None) or error.reason
+        raise Slip(f"--control {url} cannot be reached: {reason}; `fakebroker serve` prints its address") from None
     except (OSError, ValueError, RecursionError, HTTPException) as error:
         raise Slip(f"--control {url} does not answer as fakebroker's HTTP control: {error}") from None
 

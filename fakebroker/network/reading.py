@@ -9,6 +9,7 @@ Source   clients/.../network/KafkaChannel.java mute, maybeUnmute @ 4.0; a proces
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import final
 
 from fakebroker.network.acceptor import Acceptor
 from fakebroker.network.connection import Connection
@@ -17,14 +18,15 @@ from fakebroker.network.open_connections import OpenConnections
 from fakebroker.network.ready_queue import ReadyQueue
 
 
+@final
 class Reading:
-    """The reading of all connections."""
+    """The decision which connections are read."""
 
     def __init__(
         self, emit: Callable[[Effect], None], connections: OpenConnections, ready: ReadyQueue, acceptor: Acceptor
     ) -> None:
         self._emit = emit
-        self.connections = connections
+        self._connections = connections
         self._standing = connections.standing
         self._ready = ready
         self._acceptor = acceptor
@@ -32,23 +34,25 @@ class Reading:
     def pause_broker(self, broker_id: int) -> None:
         """Stop reading for a paused broker."""
         self._standing.add(broker_id)
-        for connection in self.connections.all(broker_id):
-            self._pause_reading(connection)
+        for connection in self._connections.all(broker_id):
+            self.pause(connection)
 
     def resume_broker(self, broker_id: int) -> None:
         """Continue reading for a resumed broker."""
         self._standing.discard(broker_id)
-        for connection in self.connections.all(broker_id):
+        for connection in self._connections.all(broker_id):
             if connection.work is not None or connection.can_handle:
                 self._ready.add(connection)
         self._acceptor.let_in(broker_id)
 
-    def _pause_reading(self, connection: Connection) -> None:
+    def pause(self, connection: Connection) -> None:
+        """Stop reading a connection, if it is read."""
         if not connection.reading_paused and not connection.is_closed:
             connection.reading_paused = True
             self._emit(PauseReading(connection))
 
-    def _resume_reading(self, connection: Connection) -> None:
+    def resume(self, connection: Connection) -> None:
+        """Continue reading a connection, if it is not read."""
         if connection.reading_paused:
             connection.reading_paused = False
             self._emit(ResumeReading(connection))

@@ -55,7 +55,7 @@ _WAITING: Final = ChannelMuteState.WAITING
 
 
 @final
-class SocketServer(Reading):
+class SocketServer:
     """The connections of all brokers. Effects go to `emit`, but responses of a turn to `take_answers`. `order`, if
     given, draws the next request and the next response."""
 
@@ -70,10 +70,13 @@ class SocketServer(Reading):
         probe: Probe,
         order: Random | None = None,
     ) -> None:
-        ready = ReadyQueue(order)
-        connections = OpenConnections(broker_ids, config.quota_window_num, config.quota_window_size_seconds * 1000)
-        acceptor = Acceptor(connections, timer, clock, self._admit, self._refuse, self.close)
-        super().__init__(emit, connections, ready, acceptor)
+        self._emit = emit
+        self._ready = ReadyQueue(order)
+        windows = config.quota_window_num, config.quota_window_size_seconds * 1000
+        self.connections = OpenConnections(broker_ids, *windows)
+        self._standing = self.connections.standing
+        self._acceptor = Acceptor(self.connections, timer, clock, self._admit, self._refuse, self.close)
+        self.reading = Reading(emit, self.connections, self._ready, self._acceptor)
         self._max_request_bytes = config.socket_request_max_bytes
         self.clock, self._probe, self._opened = clock, probe, 0
         self._throttling = Throttling(timer, self._ready)
@@ -105,7 +108,7 @@ class SocketServer(Reading):
         self.connections.add(connection)
         self._acceptor.let_in(broker_id)
         if connection.state is _WAITING:
-            self._pause_reading(connection)
+            self.reading.pause(connection)
         return connection
 
     def receive(self, connection: Connection, data: bytes | memoryview) -> None:
@@ -127,7 +130,7 @@ class SocketServer(Reading):
     def received(self, connection: Connection) -> None:
         """End the read: pause a connection that has a current request, or more than one turn's requests."""
         if connection.is_queued or not connection.can_handle:
-            self._pause_reading(connection)
+            self.reading.pause(connection)
 
     def set_write_blocked(self, connection: Connection, blocked: bool) -> None:
         """Note that the last response is not completely written, or that it is now."""
@@ -135,7 +138,7 @@ class SocketServer(Reading):
             return
         connection.write_blocked = blocked
         if blocked:
-            self._pause_reading(connection)
+            self.reading.pause(connection)
             return
         self._idle.update(connection)
         if connection.can_handle:
@@ -189,7 +192,7 @@ class SocketServer(Reading):
 
     def _take_request(self, connection: Connection) -> bool:
         if self._memory is not None and not self._memory[connection.broker_id].take(connection):
-            self._pause_reading(connection)
+            self.reading.pause(connection)
             return False
         try:
             frame = connection.decoder.next_in_parts()
@@ -197,7 +200,7 @@ class SocketServer(Reading):
             self._refuse_frame(connection, f"bad frame: {error}{in_place_of_length(connection.decoder.claimed)}")
             return False
         if frame is None:
-            self._resume_reading(connection)
+            self.reading.resume(connection)
             return False
         self._idle.update(connection)  # Kafka reads it from the socket only now
         connection.on(_REQUEST)
@@ -355,7 +358,7 @@ class SocketServer(Reading):
         if connection.decoder.has_next():
             self._ready.add(connection)
         else:
-            self._resume_reading(connection)
+            self.reading.resume(connection)
 
     def check_invariants(self) -> None:
         self._ready.check_invariants()

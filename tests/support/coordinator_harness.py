@@ -5,10 +5,11 @@ The partition is that of the topic `kv`; its replicas are on all brokers.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
 
 from fakebroker.core.controller.metadata_publisher import MetadataPublisher
+from fakebroker.core.controller.topics import Topic
 from fakebroker.core.coordinator.batch_builder import BatchBuilder
 from fakebroker.core.coordinator.context import CoordinatorContext
 from fakebroker.core.coordinator.executor import CoordinatorExecutor
@@ -25,6 +26,7 @@ from fakebroker.core.replication.partition import Partition
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import InvalidRecordError, KafkaError
 from fakebroker.protocol.record_batch import decode_records
+from fakebroker.protocol.slices import Slices
 from fakebroker.protocol.topic_partition import TopicPartition
 from fakebroker.testing.simulation import Simulation
 
@@ -76,11 +78,17 @@ class Texts(CoordinatorShard):
                 raise AssertionError("a bug in replay")
             self.texts[record.key.text] = record.value.text
 
+    def replay_end_transaction_marker(self, producer_id: int, producer_epoch: int, is_commit: bool) -> Slices[None]:
+        yield from ()
+
     def on_loaded(self) -> None:
         self.loaded += 1
 
     def on_unloaded(self) -> None:
         self.unloaded += 1
+
+    def on_topics_changed(self, changed: Collection[str], deleted: Collection[Topic]) -> None:
+        pass
 
 
 class _Publisher(MetadataPublisher):

@@ -232,6 +232,7 @@ def become(asked: dict[str, Any], streams: list[int]) -> None:
     os.chdir(asked["cwd"])
     os.environ.clear()
     os.environ.update(asked["env"])
+    tempfile.tempdir = None  # it is read from the environment again
     try:
         exec(asked["prelude"], {})
         first, *arguments = asked["words"]

@@ -44,18 +44,20 @@ class Serving:
         self._prelude = prelude
         self._is_forked = is_forked and not prelude
         self._folder = tempfile.TemporaryDirectory()
+        self._scratch = tempfile.TemporaryDirectory()  # a server that is killed leaves its temporary files there
         self._ready_file = Path(self._folder.name) / "ready.json"
         self.arguments: Sequence[str] = ["serve", *arguments, "--ready-file", str(self._ready_file)]
         self.process: subprocess.Popen[str]
         self.facts: dict[str, Any] = {}
 
     def __enter__(self) -> Self:
-        streams: dict[str, Any] = {"stdin": self._stdin, "stdout": self._stdout, "stderr": self._stderr}
+        options: dict[str, Any] = {"stdin": self._stdin, "stdout": self._stdout, "stderr": self._stderr}
+        options["env"] = {**os.environ, "TMPDIR": self._scratch.name}
         if self._is_forked:
-            self.process = shared().start(*COMMAND[1:], *self.arguments, **streams)
+            self.process = shared().start(*COMMAND[1:], *self.arguments, **options)
         else:
             command = [*COMMAND[:-1], f"{self._prelude}\n{COMMAND[-1]}", *self.arguments]
-            self.process = subprocess.Popen(command, text=True, **streams)
+            self.process = subprocess.Popen(command, text=True, **options)
         try:
             wait_until(lambda: self._ready_file.exists() or self.process.poll() is not None, "the ready file")
             assert self.process.poll() is None, self.process.communicate()
@@ -107,3 +109,4 @@ class Serving:
         with self.process:
             pass
         self._folder.cleanup()
+        self._scratch.cleanup()

@@ -238,7 +238,7 @@ class MetadataCache:
     def offline_ids(self, partition: Partition) -> list[int]:
         """Return the replicas on brokers that are not running, in assignment order."""
         if self._alive is None:
-            return partition.offline_ids
+            return [broker_id for broker_id in partition.replicas if not self._registry.is_alive(broker_id)]
         return [broker_id for broker_id in partition.replicas if broker_id not in self._alive]
 
     def alive_brokers(self, listener: Listener) -> Sequence[NodeEndpoint]:

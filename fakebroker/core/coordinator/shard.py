@@ -24,16 +24,19 @@ class CoordinatorShard(ABC):
     def replay(self, offset: int, producer_id: int, producer_epoch: int, record: CoordinatorRecord) -> None:
         """Change the state by a record. A producer id of -1 means no transaction."""
 
+    @abstractmethod
     def replay_end_transaction_marker(self, producer_id: int, producer_epoch: int, is_commit: bool) -> Slices[None]:
         """Commit or abort a transaction, which may have many records."""
-        yield from ()
 
-    def on_loaded(self) -> None:  # noqa: B027
+    @abstractmethod
+    def on_loaded(self) -> None:
         """Start the work of the coordinator: the log is replayed, and requests follow."""
 
-    def on_unloaded(self) -> None:  # noqa: B027
+    @abstractmethod
+    def on_unloaded(self) -> None:
         """End the work of the coordinator; timers are cancelled already. The runtime completes pending operations with
         NOT_COORDINATOR. Other requests that wait must be answered here."""
 
-    def on_topics_changed(self, changed: Collection[str], deleted: Collection[Topic]) -> None:  # noqa: B027
+    @abstractmethod
+    def on_topics_changed(self, changed: Collection[str], deleted: Collection[Topic]) -> None:
         """Note topics that are new or have more partitions, and topics that are deleted."""

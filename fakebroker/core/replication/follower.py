@@ -151,7 +151,7 @@ class Follower:
         partition, leader_id, brokers = self.partition, self.partition.leader_id, self.partition.brokers
         source_id = self.broker_id if leader_id == NO_LEADER else leader_id
         is_going = brokers[self.broker_id].in_controlled_shutdown
-        is_known = partition.is_known_to(self.broker_id, source_id)
+        is_known = partition.unaware.isdisjoint((self.broker_id, source_id))
         self._replica.is_connected = not is_going and is_known and brokers.can_reach(self.broker_id, source_id)
 
     def set_behaviour(self, behaviour: Behaviour, now: Now) -> None:

@@ -6,8 +6,8 @@ Theory   An append changes only the leader's log, unless the leader is alone in 
          ISR is smaller than the effective min.insync.replicas (KIP-966, 3.7 and later). For the progress of followers
          and its effect on the ISR, see isr.py.
 Units    times are monotonic milliseconds; offsets count records.
-Source   core/.../cluster/Partition.scala @ 4.0: makeLeader, appendRecordsToLeader, maybeIncrementLeaderHW,
-         checkEnoughReplicasReachOffset.
+Source   core/.../cluster/Partition.scala @ 4.0: makeLeader, updateAssignmentAndIsr, appendRecordsToLeader,
+         maybeIncrementLeaderHW, checkEnoughReplicasReachOffset; metadata/.../PartitionRegistration.java.
 Differs  One object for all brokers; a broker that does not learn of a new leader has one that is `stale`
          (stale_views.py). Committed and maximal ISR are the same set (alter_partition.py). A follower that reaches its
          leader learns a new high watermark at once, in Kafka up to replica.fetch.wait.max.ms (500 ms) later.
@@ -15,7 +15,7 @@ Differs  One object for all brokers; a broker that does not learn of a new leade
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Final, final
 
 from fakebroker.core.broker_registry import BrokerRegistry
@@ -35,7 +35,6 @@ from fakebroker.core.log.transactions.points import tell_stable_offset, tell_tra
 from fakebroker.core.log.transactions.verification import NO_GUARD
 from fakebroker.core.probe import Probe
 from fakebroker.core.replication.append_info import LeaderHwChange, LogAppendInfo
-from fakebroker.core.replication.assignment import ReplicaAssignment
 from fakebroker.core.replication.replica import Replica
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
@@ -47,8 +46,18 @@ NO_LEADER: Final = -1
 
 
 @final
-class Partition(ReplicaAssignment):
-    """State of one partition. While `leader_id` is NO_LEADER, the leader's log and high watermark must not be read."""
+class Partition:
+    """State of one partition. While `leader_id` is NO_LEADER, the leader's log and high watermark must not be read.
+
+    replicas    in assignment order, the preferred leader first; during a reassignment with those gained (`adding`) and
+                those to be lost (`removing`)
+    elr         replicas out of sync that have all records acknowledged with acks=all: one may lead if none is in sync
+    last_known_elr    the last leader while there is none: the last resort
+    unaware           brokers that do not know of this leadership: they neither lead in it nor follow
+    on_isr_change     is called after the ISR changed within a leadership: a reassignment waits for that
+    alter_isr         asks the controller for another ISR; returns False if there is nothing to wait for
+    is_isr_in_flight  a request to the controller is in flight
+    """
 
     def __init__(
         self,
@@ -66,7 +75,16 @@ class Partition(ReplicaAssignment):
         `brokers` are all alive if not given. The caller reports the first leadership (`tell_leader`) when it makes the
         partition known."""
         self._memory = PartitionMemory(memory or LogMemory(), self)
-        super().__init__(broker_ids, brokers or BrokerRegistry(broker_ids), self._memory)
+        self.brokers = brokers or BrokerRegistry(broker_ids)
+        self.replicas = {broker_id: Replica(self.brokers[broker_id], self._memory) for broker_id in broker_ids}
+        self.adding: tuple[int, ...] = ()
+        self.removing: tuple[int, ...] = ()
+        self.elr: tuple[int, ...] = ()
+        self.last_known_elr: tuple[int, ...] = ()
+        self.unaware: frozenset[int] = frozenset()
+        self.on_isr_change: Callable[[], None] | None = None
+        self.alter_isr: Callable[[Partition, list[int]], bool] | None = None
+        self.is_isr_in_flight = False
         self.topic_partition = topic_partition
         self._probe = probe or Probe(HasNow(Now(0, 0)))
         self.is_deleted = False  # with its topic; or it was stale, and no broker has this view any more
@@ -92,6 +110,30 @@ class Partition(ReplicaAssignment):
         return truth if truth.stale is None else truth.stale.get(broker_id, truth)
 
     @property
+    def replica_ids(self) -> list[int]:
+        return list(self.replicas)
+
+    @property
+    def isr_ids(self) -> list[int]:
+        """The in-sync replicas in assignment order."""
+        return [broker_id for broker_id, replica in self.replicas.items() if replica.is_in_sync]
+
+    @property
+    def isr(self) -> set[int]:
+        return set(self.isr_ids)
+
+    @property
+    def is_reassigning(self) -> bool:
+        return bool(self.adding or self.removing)
+
+    def elr_after(self, isr: Collection[int], min_isr: int, unclean: Collection[int] = ()) -> tuple[int, ...]:
+        """Return the eligible leader replicas for this ISR (PartitionChangeBuilder.maybePopulateTargetElr). Below the
+        minimum the high watermark stays: a replica that leaves the ISR has all records below it, if not `unclean`."""
+        if len(isr) >= min_isr or not self.brokers.has_elr():
+            return ()
+        return tuple(sorted({*self.elr, *self.isr_ids} - set(isr) - set(unclean)))
+
+    @property
     def leader(self) -> Replica:
         assert self.leader_id != NO_LEADER
         return self.last_leader
@@ -112,7 +154,7 @@ class Partition(ReplicaAssignment):
     def configure(self, config: TopicConfig) -> None:
         """Apply other settings. No watermark moves and no request completes: UnifiedLog.updateConfig does no more."""
         if config.min_insync_replicas != self.config.min_insync_replicas:
-            self.clear_elr()
+            self.elr = self.last_known_elr = ()  # ClearElrRecord: with another minimum none is known to be eligible
         self._derive(config)
         self._set_isr(self.isr_ids)
 
@@ -184,7 +226,8 @@ class Partition(ReplicaAssignment):
 
     def lose_leader(self, isr: Iterable[int] | None = None) -> None:
         """Leave the partition without a leader. The ISR becomes `isr`, or stays."""
-        self.note_last_leader(self.leader_id)
+        if self.brokers.has_elr() and not self.last_known_elr:
+            self.last_known_elr = (self.leader_id,)
         self._set_isr(self.isr_ids if isr is None else isr)
         self.leader_id = NO_LEADER
         self.followers = list(self.replicas.values())
