@@ -85,6 +85,12 @@ def test_coalesced_answers_come_together_or_when_the_time_is_over() -> None:
     assert len(client.frames) == 5
 
 
+def test_a_fault_that_fires_again_while_answers_are_kept_keeps_them() -> None:
+    _, client = answered({"coalesce": 2}, produce("t", 0), produce("t", 0), times="every_time")
+    [(_, data)] = client.came
+    assert len(data) == 2 * len(usual())
+
+
 def test_duplicated_wrongly_numbered_and_oversized() -> None:
     assert answered("duplicate")[1].data == usual() * 2
     changed = answered({"wrong_correlation_id": 5})[1].data

@@ -39,6 +39,14 @@ def test_before_the_work_nothing_is_appended(error: str, acks: int) -> None:
 
 
 @pytest.mark.parametrize(
+    ("versions", "fires"), [(9, True), ("9-10", True), ("8-9", True), ("9+", True), ("3-8", False), ("10+", False)]
+)
+def test_a_fault_for_some_versions_has_both_ends(versions: int | str, fires: bool) -> None:
+    _, client = produced_to_t0("NOT_ENOUGH_REPLICAS", versions=versions)  # in version 9
+    assert client.produced() == [{0: (19, -1) if fires else (0, 0)}]
+
+
+@pytest.mark.parametrize(
     ("error", "code", "watermark"), [("REQUEST_TIMED_OUT", 7, 1), ("NOT_ENOUGH_REPLICAS_AFTER_APPEND", 20, 1)]
 )
 def test_after_the_append_it_is_in_the_log_under_the_offset_that_is_told(error: str, code: int, watermark: int) -> None:
