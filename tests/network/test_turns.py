@@ -270,16 +270,19 @@ def handled_in_slices(cluster: Cluster, slices: int, seen: list[Any] | None = No
 def test_a_request_is_handled_between_two_slices_of_another() -> None:
     cluster, _ = new_cluster()
     slow, quick = (cluster.open_connection(1, "client", now()) for _ in range(2))
-    with handled_in_slices(cluster, 1_000):
+    seen: list[Any] = []
+    with handled_in_slices(cluster, 1_000, seen):
         cluster.receive(slow, ask(1), now())
         assert has_work(cluster)
         cluster.receive(quick, produce("t", acks=1, correlation_id=5), now(1))
         assert sent(cluster, quick) == [5]
+        assert len(seen) == 9 + 8
+        steps_left = 1_000 - len(seen) + 1  # the last step sends the response
         turns = 0
         while has_work(cluster):
             cluster.advance_to(now(2))
             turns += 1
-        assert turns == -(-(1_001 - 9 - 8) // SLICES_AT_ONCE) + 1
+        assert turns == -(-steps_left // SLICES_AT_ONCE) + 1  # the last turn finds nothing left
     assert sent(cluster, slow) == [1]
 
 
