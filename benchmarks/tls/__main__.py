@@ -32,8 +32,8 @@ from benchmarks.machine.programs import Missing, kfake_program
 from benchmarks.neighbours import crowd
 from benchmarks.neighbours.crowd import Neighbours
 from benchmarks.neighbours.sides import SLOW, make_topic, start_ours_frozen
-from benchmarks.neighbours.situations import BUSY, FETCHED_BYTES, KINDS, PERIOD_US, Seen, probes_of, warm_up
-from benchmarks.peers.brokers import KAFKA, KFAKE, OURS, Broker, ask, start_kafka, start_ours, start_talking
+from benchmarks.neighbours.situations import KINDS, PERIOD_US, Seen, make_busy_topic, probes_of, warm_up
+from benchmarks.peers.brokers import KAFKA, KFAKE, OURS, Broker, start_kafka, start_ours, start_talking
 from benchmarks.reporting.report import Report, end, missing, options, progress
 from benchmarks.reporting.rows import LIMIT, Row, compare
 from benchmarks.tls.neighbours import neighbours
@@ -193,10 +193,7 @@ def beside(kind: Neighbours, ca: Path | None, certificates: Certificates, run_ms
     try:
         make_topic(broker, SLOW, replicas=(1, 2, 3))
         warm_up(broker)
-        make_topic(broker, BUSY)
-        if kind.name.startswith("Fetch"):
-            for _ in range(4):
-                ask(broker.address, 0, 7, produce_frame(BUSY, 0, record_batch(FETCHED_BYTES // 4), acks=1))
+        make_busy_topic(broker, kind)
         host, _, port = broker.listeners["OUT" if ca else "IN"].split(",")[0].rpartition(":")
         with (
             crowd.prober(probes_of(broker), run_ms, PERIOD_US, _PATIENCE_MS) as prober,

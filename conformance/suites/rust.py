@@ -1,4 +1,7 @@
-"""Suites that are crates: Cargo fetches them, and what it fetched is built in a copy, with its own Cargo.lock."""
+"""Suites that are Rust crates. Cargo fetches the source of a crate; its tests are built once, in a copy of the source.
+
+The copy has the Cargo.lock of the crate: except for those in `newer`, dependencies have the versions of its authors.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +17,13 @@ _MANIFEST = '[package]\nname = "suites"\nversion = "0.0.0"\nedition = "2021"\n\n
 
 
 class RustSuite(Suite):
-    """The integration tests (`tests/*.rs`) of a crate. `newer` are those that it stands on and that today's Rust does
-    not compile as its Cargo.lock has them: the newest that it allows are taken."""
+    """The integration tests of a crate.
+
+    settings_of   returns the environment variables of a test, for a side
+    targets       names of the test files, without tests/ and .rs
+    features      features of the crate to build with, separated by commas
+    newer         dependencies to update: today's Rust does not compile the versions in the Cargo.lock
+    """
 
     def __init__(
         self,
@@ -54,20 +62,20 @@ class RustSuite(Suite):
         sources = list((home / "registry" / "src").glob(f"*/{self.name}-{self.version}"))
         if not sources:
             raise NotRun(f"Cargo fetched no {self.package}")
-        # Which Rust its authors use is not fetched: the one that is here has to do.
-        others = shutil.ignore_patterns("rust-toolchain*")
-        shutil.copytree(sources[0], self.where(folder), dirs_exist_ok=True, ignore=others)
+        # Without rust-toolchain, Cargo uses the Rust that is installed, and does not fetch that of the authors.
+        toolchain = shutil.ignore_patterns("rust-toolchain*")
+        shutil.copytree(sources[0], self.where(folder), dirs_exist_ok=True, ignore=toolchain)
         if self._newer:
             tool(["cargo", "update", "--quiet", *self._newer], self.where(folder))
         options = ["--features", self._features] if self._features else []
         for target in self._targets:
             options += ["--test", target]
-        built = tool(
+        messages = tool(
             ["cargo", "test", "--no-run", "--message-format=json", *options],
             self.where(folder),
             variables={"RUSTFLAGS": "--cap-lints allow"},
         )
-        (folder / "binaries.json").write_text(json.dumps(_binaries(built)))
+        (folder / "binaries.json").write_text(json.dumps(_binaries(messages)))
 
     def where(self, folder: Path) -> Path:
         return folder / "source"
@@ -94,6 +102,7 @@ class RustSuite(Suite):
 
 
 def _binaries(messages: str) -> dict[str, str]:
+    """Return the path of each test program by target, from Cargo's messages in JSON."""
     binaries = {}
     for line in messages.splitlines():
         if line.startswith("{"):

@@ -14,8 +14,8 @@ from fakebroker.core.journal.journal import Journal
 from fakebroker.testing import wire
 from fakebroker.testing.clients import ModelClient
 from fakebroker.testing.compare import by_connection, outcome_difference, state_difference
+from fakebroker.testing.connection_lifetime import ConnectionLifetime, lifetime_of
 from fakebroker.testing.invariants import Invariants
-from fakebroker.testing.marks import ConnectionLifetime, mark
 from fakebroker.testing.messages import (
     ClientFetch,
     ClientOutcome,
@@ -199,11 +199,11 @@ class SideBySide:
 
     def forget_all(self) -> list[weakref.ref[ConnectionLifetime]]:
         """Drop all references to clients. Return weak references that live as long as their connections."""
-        marks = [mark(connection) for connection in self.simulation._clients]
+        lifetimes = [lifetime_of(connection) for connection in self.simulation._clients]
         self.clients.clear()
         self._links.clear()
         self.simulation._clients.clear()
-        return marks
+        return lifetimes
 
     def _where(self) -> str:
         return f"{self.where} at {self.now_ms} ms: "

@@ -1,8 +1,8 @@
 """The page `report.html`: the verdict, its figures and pictures, in one self-contained file.
 
-Shape    Spark SQL makes small tables of the judged rows and the journal, in one pass for each
-         (reports/distributions.py, over_time.py, places.py). If anything is wrong, examples.py adds examples.
-         pictures.py draws the tables, and templates/report.html puts them together, with every text escaped.
+Shape    Spark SQL reduces the judged rows and the journal to small tables (reports/distributions.py, over_time.py,
+         places.py). If the verdict has problems, examples.py adds examples. pictures.py draws the tables, and
+         templates/report.html puts them together, with every text escaped.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ def write_report(
     path: Path,
     journal: DataFrame | None = None,
 ) -> None:
-    """Draw and write the report. `runs` is the content of `run.json`. `journal` has the brokers' events, if there are
-    any (journal/lines.py)."""
+    """Draw and write the report. `runs` are the entries of run.json. `journal` has the brokers' events
+    (journal/lines.py); None without a journal."""
     environment = Environment(
         loader=PackageLoader("fakebroker_load"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
@@ -83,7 +83,7 @@ def write_report(
 
 
 def not_confirmed(spark: SparkSession, judged: DataFrame, verdict: Verdict) -> list[dict[str, Any]]:
-    """Return the first rows with a problem; without problems Spark is not asked."""
+    """Return the first `MAX_ROWS` rows with a problem. If the verdict has no problem, run no query."""
     if not any(group.problems for group in verdict.groups):
         return []
     return [row.asDict() | {"answer": answer_name(row)} for row in spark.sql(NOT_CONFIRMED, judged=judged).collect()]
@@ -124,20 +124,20 @@ def topics_of(run: Mapping[str, Any]) -> list[str]:
 
 
 def shorter_names(runs: Runs) -> Callable[[str], str]:
-    """Return a function that shortens the names of the run's own topics to those of the scenario. They differ in a
-    common suffix."""
-    ends = [f"-{run['run_id']}" for run in runs if run.get("run_id")]
+    """Return a function that removes "-" and the id of a run from a name. What is left is the topic's name in the
+    scenario."""
+    suffixes = [f"-{run['run_id']}" for run in runs if run.get("run_id")]
 
     def shorter(name: str) -> str:
-        for end in ends:
-            name = name.replace(end, "")
+        for suffix in suffixes:
+            name = name.replace(suffix, "")
         return name
 
     return shorter
 
 
 def waiting_groups(runs: Runs) -> list[str]:
-    """Return the labels of the groups with responses that wait, in the order of the plan."""
+    """Return the labels of the groups with `waits`: a response must not come before the timeout. They are in order."""
     return [
         label_of(run["scenario"]["name"], group["name"])
         for run in runs

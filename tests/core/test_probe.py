@@ -1,4 +1,4 @@
-"""The events of a cluster: each is made once, only for listeners, and all that listen receive the same one."""
+"""The events of a cluster: each is made once, only for a listener, and all listeners receive the same object."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from fakebroker.core.journal.journal import Journal
 
 
 def busy(simulation: Simulation) -> None:
-    """Produce, fetch and wait, on an existing topic."""
+    """Produce to the topic "t" and fetch from it, so that requests succeed, fail, park and time out."""
     client = simulation.connect()
     client.send(produce("t"))
     client.send(produce("t", records=batch()[:-1]))
@@ -37,18 +37,18 @@ def test_all_listeners_receive_the_same_event() -> None:
     kinds = {type(event) for event in one}
     assert {Request, Append, WatermarkMoved, Parked, Expired, Answer} <= kinds
     assert len(one) == len(other)
-    assert all(mine is yours for mine, yours in zip(one, other, strict=True))
+    assert all(event is same for event, same in zip(one, other, strict=True))
 
 
 def test_without_a_listener_no_event_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[str] = []
 
-    def refuse(kind: type, *values: object) -> object:
+    def count(kind: type, *values: object) -> object:
         made.append(kind.__name__)
         return tuple.__new__(kind, values)
 
     for kind in get_args(Event):
-        monkeypatch.setattr(kind, "__new__", refuse)
+        monkeypatch.setattr(kind, "__new__", count)
     simulation = with_coordinator()
     busy(simulation)
     client = simulation.connect()

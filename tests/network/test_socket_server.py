@@ -15,7 +15,7 @@ from fakebroker.core.controller.topics import NewTopic
 from fakebroker.core.quota.quota import QuotaEntity
 from fakebroker.core.replication.behaviour import FROZEN
 from fakebroker.network.connection import ChannelMuteState
-from fakebroker.testing.marks import mark
+from fakebroker.testing.connection_lifetime import lifetime_of
 
 IDLE_MS = 1_000
 
@@ -223,7 +223,7 @@ def test_nothing_holds_a_connection_that_has_gone_and_whose_request_is_over(gone
     connection = cluster.open_connection(1, "peer", now(0))
     cluster.receive(connection, produce("t", timeout_ms=100) + produce("t")[:50], now(0))
     purgatory = cluster.brokers[1].replicas.produce_purgatory
-    gone = mark(connection)
+    lifetime = lifetime_of(connection)
     assert purgatory.num_delayed() == 1
     if gone_first:
         cluster.connection_lost(connection, now(50))
@@ -231,7 +231,7 @@ def test_nothing_holds_a_connection_that_has_gone_and_whose_request_is_over(gone
         cluster.take_effects()
         del connection
         gc.collect()
-        assert gone() is not None  # the parked request will ask it
+        assert lifetime() is not None  # the parked request will ask it
         cluster.advance_to(now(100))
     else:
         cluster.advance_to(now(100))
@@ -239,7 +239,7 @@ def test_nothing_holds_a_connection_that_has_gone_and_whose_request_is_over(gone
         del connection
     cluster.take_effects()
     gc.collect()
-    assert gone() is None, gc.get_referrers(gone())
+    assert lifetime() is None, gc.get_referrers(lifetime())
     assert purgatory.num_delayed() == 0
     # The operation itself stays on the watch list until the next event there, as in Kafka.
     assert purgatory.watched() == 1
@@ -251,10 +251,10 @@ def test_nothing_is_left_of_a_cluster_that_is_forgotten_while_requests_wait() ->
     connection = cluster.open_connection(1, "peer", now(0))
     cluster.receive(connection, produce("t", timeout_ms=100), now(0))
     assert cluster.brokers[1].replicas.produce_purgatory.num_delayed() == 1
-    gone = mark(connection)
+    lifetime = lifetime_of(connection)
     del connection, cluster
     gc.collect()
-    assert gone() is None
+    assert lifetime() is None
 
 
 @pytest.mark.parametrize("how", ["idle", "limit", "throttled", "waiting"])
@@ -273,10 +273,10 @@ def test_nothing_holds_a_connection_however_it_ended(how: str) -> None:
         cluster.connection_lost(connection, now(20))
     assert connection.state is ChannelMuteState.CLOSED
     cluster.take_effects()
-    gone = mark(connection)
+    lifetime = lifetime_of(connection)
     del connection
     gc.collect()
-    assert gone() is None, gc.get_referrers(gone())
+    assert lifetime() is None, gc.get_referrers(lifetime())
     assert other is None or other.state is ChannelMuteState.READY
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import errno
 import gc
 import os
@@ -11,6 +10,7 @@ import threading
 from collections.abc import Callable, Iterator
 
 import pytest
+from support.event_loops import LOOPS, NewLoop
 from support.messages import decode_response
 from support.raw_client import RawClient
 from support.requests import METADATA, Produced, metadata, produce
@@ -18,15 +18,11 @@ from support.watchdog import LIMIT_S, join, wait_until
 
 from fakebroker import AsyncFakeCluster, FakeCluster, KafkaError
 from fakebroker.protocol.produce_response import NodeEndpoint
-from fakebroker.server import fake_cluster, loops
+from fakebroker.server import fake_cluster
 from fakebroker.server.running.one_port import Port
 
 NONE, UNKNOWN_TOPIC, NOT_LEADER, TIMED_OUT = 0, 3, 6, 7
 NEVER_MS = 60_000
-
-LOOPS: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {"asyncio": asyncio.new_event_loop}
-if loops.NAME == "uvloop":
-    LOOPS["uvloop"] = loops.new_event_loop
 
 for new_event_loop in LOOPS.values():
     new_event_loop().close()  # the first loop of its kind opens files that stay open
@@ -303,7 +299,7 @@ def test_followers_are_throttled_scripted_and_handed_over(kafka: FakeCluster) ->
 
 
 @pytest.mark.parametrize("new_loop", LOOPS.values(), ids=list(LOOPS))
-def test_the_same_from_async_code(new_loop: Callable[[], asyncio.AbstractEventLoop]) -> None:
+def test_the_same_from_async_code(new_loop: NewLoop) -> None:
     async def main() -> None:
         async with AsyncFakeCluster(brokers=2) as kafka:
             kafka.create_topic("t")

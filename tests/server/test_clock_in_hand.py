@@ -5,29 +5,25 @@ from __future__ import annotations
 import asyncio
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from time import monotonic, time
 from typing import Any
 
 import pytest
+from support.event_loops import LOOPS, NewLoop
 from support.raw_client import RawClient
 from support.requests import Produced, batch, fetch, metadata, produce
 from support.watchdog import LIMIT_S, join, until, wait_until, within
 
 from fakebroker import AsyncFakeCluster, FakeCluster
 from fakebroker.core.journal.events import Answer, Parked, Request
-from fakebroker.server import fake_cluster, loops
+from fakebroker.server import fake_cluster
 from fakebroker.server.clock_in_hand import MAX_ADVANCE_MS
 
-NewLoop = Callable[[], asyncio.AbstractEventLoop]
 REQUEST_TIMED_OUT = 7
 TIMEOUT_MS = 30_000
 ROUNDED_MS = 1
 STARTED_MS = time() * 1000
-
-LOOPS: dict[str, NewLoop] = {"asyncio": asyncio.new_event_loop}
-if loops.NAME == "uvloop":
-    LOOPS["uvloop"] = loops.new_event_loop
 
 # So that the ISR stays, and nothing but what the test does moves the time.
 LONG_LAG = {"replica.lag.time.max.ms": 2**31 - 1}

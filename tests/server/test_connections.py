@@ -17,7 +17,7 @@ from support.watchdog import wait_until
 from fakebroker import FakeCluster, KafkaError
 from fakebroker.network.connection import ChannelMuteState, Connection
 from fakebroker.server import fake_cluster
-from fakebroker.testing.marks import mark
+from fakebroker.testing.connection_lifetime import lifetime_of
 
 Start = Callable[..., FakeCluster]
 
@@ -174,11 +174,11 @@ def test_nothing_is_left_of_a_peer_that_went_while_its_request_was_parked(start:
     client.ask(metadata([]))
     client.send(fetch("t", max_wait_ms=200))
     wait_until(lambda: connections(kafka)[0].state is ChannelMuteState.BUSY, "the request")
-    gone = mark(connections(kafka)[0])
+    lifetime = lifetime_of(connections(kafka)[0])
     client.socket.close()
     wait_until(lambda: not connections(kafka), "the end of the connection")
     gc.collect()
-    assert gone() is None, gc.get_referrers(gone())
+    assert lifetime() is None, gc.get_referrers(lifetime())
     with client_of(kafka) as other:
         other.ask(produce("t", acks=1))
 

@@ -1,4 +1,4 @@
-"""Requests larger than one read, over real sockets, on both event loops."""
+"""Requests larger than one read of the socket, on both event loops."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from fakebroker import FakeCluster
 from fakebroker.protocol.varint import encode_unsigned_varint
 from fakebroker.server import fake_cluster
 
-LARGE = bytes(range(256)) * 3_900  # a record of nearly the megabyte that a topic takes
+LARGE = bytes(range(256)) * 3_900  # just below max.message.bytes, as the value of one record
 
 
 @pytest.fixture(params=["uvloop", "asyncio"])
@@ -39,11 +39,12 @@ def client(kafka: FakeCluster) -> Iterator[RawClient]:
 
 
 def log_of(kafka: FakeCluster) -> list[bytes]:
+    """Return the batches in the leader's log of partition 0, as the clients sent them."""
     partition = topic_of(kafka._cluster._running.cluster).partitions[0]
     return kafka._call(lambda: [logged.records for logged in partition.leader_log.batches])
 
 
-def test_large_and_small_requests_in_one_stream(kafka: FakeCluster, client: RawClient) -> None:
+def test_pipelined_large_and_small_requests_are_handled_in_order(kafka: FakeCluster, client: RawClient) -> None:
     sent = [batch(LARGE + b"%d" % number) if number % 3 else batch(b"%d" % number) for number in range(12)]
     client.send(*(produce("t", records=records, correlation_id=number) for number, records in enumerate(sent)))
 
@@ -55,7 +56,7 @@ def test_large_and_small_requests_in_one_stream(kafka: FakeCluster, client: RawC
 
 
 @pytest.mark.parametrize("piece_bytes", [5_000, 100_000])
-def test_a_large_request_that_drips_in(kafka: FakeCluster, client: RawClient, piece_bytes: int) -> None:
+def test_a_large_request_can_arrive_in_many_pieces(kafka: FakeCluster, client: RawClient, piece_bytes: int) -> None:
     records = batch(LARGE)
     frame = produce("t", records=records)
     client.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -67,7 +68,7 @@ def test_a_large_request_that_drips_in(kafka: FakeCluster, client: RawClient, pi
 
 
 def test_large_and_small_requests_without_a_journal() -> None:
-    """Other classes do the work without a journal."""
+    """Other classes handle requests if there is no journal."""
     sent = [batch(LARGE), batch(b"small"), batch(LARGE)]
     with FakeCluster(brokers=1, journal=0) as kafka:
         kafka.create_topic("t")
@@ -77,7 +78,7 @@ def test_large_and_small_requests_without_a_journal() -> None:
         assert log_of(kafka) == sent
 
 
-def test_many_clients_in_the_middle_of_a_large_request_at_once(kafka: FakeCluster) -> None:
+def test_large_requests_of_several_clients_can_arrive_piece_by_piece_at_the_same_time(kafka: FakeCluster) -> None:
     clients = [RawClient(kafka.endpoints[0]) for _ in range(6)]
     sent = [batch(bytes([number]) * 900_000) for number in range(6)]
     frames = [produce("t", records=records) for records in sent]
@@ -105,9 +106,9 @@ def test_a_client_that_leaves_in_the_middle_of_a_large_request_leaves_one_line(
 
 
 @pytest.mark.parametrize("version", [3, 9, 13])
-def test_what_stands_beside_large_records_is_read_too(kafka: FakeCluster, client: RawClient, version: int) -> None:
-    """One of two partitions in the request does not exist. A tagged field is longer than the part of a large frame that
-    was there when its buffer was made."""
+def test_the_fields_around_large_records_are_read(kafka: FakeCluster, client: RawClient, version: int) -> None:
+    """The first request also names a partition that does not exist. The second has a tagged field so long that the
+    buffer of the frame is made before all of the field has arrived."""
     topic = topic_of(kafka._cluster._running.cluster)
     name = topic.topic_id if version >= 13 else "t"
     records = batch(bytes(500_000))
@@ -124,14 +125,13 @@ def test_what_stands_beside_large_records_is_read_too(kafka: FakeCluster, client
     assert log_of(kafka) == [records, records]
 
 
-def test_a_large_request_that_is_no_produce(client: RawClient) -> None:
+def test_a_large_metadata_request(client: RawClient) -> None:
     names = [f"{number:05}" + "x" * 95 for number in range(4_000)]
     answer = decode_response(3, 12, client.ask(metadata(names, allow_auto_topic_creation=False)))[1]
     assert sorted(topic.name for topic in answer.topics) == names
 
 
-def test_the_journal_knows_the_sizes_of_large_requests(kafka: FakeCluster, client: RawClient) -> None:
-    """The journal also has the arrival time of each request."""
+def test_the_journal_has_the_sizes_and_arrival_times_of_large_requests(kafka: FakeCluster, client: RawClient) -> None:
     frames = [produce("t", records=batch(LARGE)), produce("t"), produce("t", records=batch(LARGE)), produce("t")]
     client.send(*frames)
     for _ in frames:
@@ -143,7 +143,7 @@ def test_the_journal_knows_the_sizes_of_large_requests(kafka: FakeCluster, clien
     assert all(request.received_mono_ms <= request.mono_ms for request in requests)
 
 
-def test_a_large_request_that_is_refused_leaves_no_trace(kafka: FakeCluster, client: RawClient) -> None:
+def test_a_large_batch_with_a_wrong_crc_leaves_the_log_empty(kafka: FakeCluster, client: RawClient) -> None:
     damaged = bytearray(batch(LARGE))
     damaged[-1] ^= 1
     assert Produced(client.ask(produce("t", records=bytes(damaged)))).partitions == {0: (2, -1)}
@@ -152,8 +152,8 @@ def test_a_large_request_that_is_refused_leaves_no_trace(kafka: FakeCluster, cli
     assert Produced(client.ask(produce("t", records=batch(LARGE)))).partitions == {0: (0, 0)}
 
 
-def test_many_large_records_are_read_back_as_they_were_written(kafka: FakeCluster, client: RawClient) -> None:
-    """Base offset and leader epoch as the leader gives them, the rest as the client sent it."""
+def test_a_fetch_returns_large_records_as_they_were_sent(kafka: FakeCluster, client: RawClient) -> None:
+    """Only base offset and leader epoch of a batch differ: the leader assigns them."""
     records = batch(*[bytes([number]) * 150_000 for number in range(3)])
     for base_offset in (0, 3):
         assert Produced(client.ask(produce("t", records=records))).partitions == {0: (0, base_offset)}

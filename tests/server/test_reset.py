@@ -6,12 +6,13 @@ import asyncio
 import gc
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
 from time import process_time
 
 import pytest
+from support.event_loops import LOOPS
 from support.messages import decode_response
 from support.raw_client import RawClient
 from support.requests import METADATA, Produced, batch, metadata, produce
@@ -21,13 +22,9 @@ from fakebroker import AsyncFakeCluster, FakeCluster
 from fakebroker.core.journal.events import ConnectionClosed, TopicCreated
 from fakebroker.core.journal.journal import from_lines
 from fakebroker.protocol.produce_response import NodeEndpoint
-from fakebroker.server import fake_cluster, loops
+from fakebroker.server import fake_cluster
 
-NewLoop = Callable[[], asyncio.AbstractEventLoop]
 NEVER_MS = 60_000
-LOOPS: dict[str, NewLoop] = {"asyncio": asyncio.new_event_loop}
-if loops.NAME == "uvloop":
-    LOOPS["uvloop"] = loops.new_event_loop
 
 
 @pytest.fixture(params=LOOPS.values(), ids=list(LOOPS))

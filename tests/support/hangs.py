@@ -1,9 +1,10 @@
-"""A test that hangs is ended, and the stacks of its threads are printed: `-o hang_limit_s=600`.
+"""End the process of a test that hangs, and print the stacks of its threads: `-o hang_limit_s=600`.
 
-Shape    A thread of `faulthandler` ends the process at the limit. After a tenth of the limit, the next test starts it
-         again. So each test has nine tenths of the limit at least.
-Why      pytest's faulthandler_timeout starts two threads for each test, which takes as long as all else that pytest
-         does for a test. And it does not end a test that hangs in its teardown after a failure.
+Shape    A thread of `faulthandler` ends the process when the limit is over. The thread is not restarted for each test:
+         a test restarts it only if it has run for a tenth of the limit. So each test has at least nine tenths of the
+         limit.
+Why      pytest's faulthandler_timeout starts a thread for each test. And it does not end a test that hangs in its
+         teardown after a failure: pytest cancels the thread at the failure.
 """
 
 from __future__ import annotations

@@ -1,11 +1,13 @@
-"""Prepare a batch of a client for the leader's log, or find that the log has it already.
+"""Prepare a client's batch for the append to the leader's log, or find that the log already has it.
 
-Theory   The checks of an append run in Kafka's order: the batch (size, CRC, codec, counts), its records, the size of
-         the bytes to write. Last, with the offsets assigned, come the producer's epoch and sequence. Nothing is written
-         here, so an error leaves no trace. The checks of the batch alone may take long: `validate_append` runs in
-         slices, during which the log may grow. The checks against the log run when the batch is appended: `place`.
+Theory   The checks run in Kafka's order: the batch (size, CRC, codec, counts), its records, the size of the bytes to
+         write. Last come the producer's epoch and sequence, once the offsets are assigned. Nothing is written here, so
+         a refused batch leaves no trace in the log.
+
+         The checks that do not need the log may take long. So `validate_append` does them in slices, and the log may
+         grow in between. `place` then assigns the offsets and checks the producer, right before the append.
 Source   storage/internals/log/UnifiedLog.java append, analyzeAndValidateProducerState @ 4.0.
-Differs  Sizes are compared with segment.bytes, but there are no segments.
+Differs  A batch is compared with segment.bytes, but the log is not cut into segments of that size.
 """
 
 from __future__ import annotations
@@ -30,8 +32,9 @@ from fakebroker.protocol.topic_partition import TopicPartition
 
 @final
 class CheckedBatch:
-    """A batch that passed all checks that do not depend on a log.
+    """A batch that passed all checks that do not need the log.
 
+    largest_ms      its largest timestamp
     append_time_ms  its log append time, -1 on a CreateTime topic
     """
 
@@ -57,13 +60,13 @@ def prepare_append(
 ) -> tuple[LoggedBatch, int] | BatchMetadata:
     """Return the batch to append and its log append time (-1 on a CreateTime topic), or the batch that it duplicates.
 
-    All in one step, not in slices. See protocol/plain_batch.py for `is_plain`. Raise KafkaError with the partition's
-    error.
+    All checks run in one step, not in slices. For `is_plain` see protocol/plain_batch.py, for `guard`
+    transactions/verification.py. Raise KafkaError with the partition's error.
     """
     if is_plain or is_plain_in_transaction(records):
         batch = prepare_plain(records, plain_rules, log.log_end_offset, leader_epoch, now_wall_ms)
         if batch is not None:
-            return _unless_repeated(batch, NO_TIMESTAMP, log, topic_partition, guard)
+            return _analyze_and_validate_producer_state(batch, NO_TIMESTAMP, log, topic_partition, guard)
     checked = finish(validate_append(records, config, topic_partition, now_wall_ms))
     return place(checked, log, topic_partition, leader_epoch, now_wall_ms, guard)
 
@@ -96,8 +99,11 @@ def place(
     now_wall_ms: int,
     guard: int = NO_GUARD,
 ) -> tuple[LoggedBatch, int] | BatchMetadata:
-    """Return what `prepare_append` returns, for a checked batch. Its log append time is now: other batches may have
-    been appended during the checks, and such times never go back."""
+    """Assign offsets to a checked batch, and return what `prepare_append` returns.
+
+    A log append time becomes that of now: other batches may have been appended during the checks, and log append times
+    must not decrease.
+    """
     header, data, largest_ms, append_time_ms = (
         checked.header, checked.data, checked.largest_ms, checked.append_time_ms,
     )  # fmt: skip
@@ -113,11 +119,11 @@ def place(
     timestamp_ms = now_wall_ms if largest_ms == NO_TIMESTAMP else largest_ms
     last_offset = first_offset + header.last_offset_delta
     batch = LoggedBatch(first_offset, last_offset, leader_epoch, data, timestamp_ms, producer)
-    return _unless_repeated(batch, append_time_ms, log, topic_partition, guard)
+    return _analyze_and_validate_producer_state(batch, append_time_ms, log, topic_partition, guard)
 
 
-def _unless_repeated(
-    batch: LoggedBatch, append_time_ms: int, log: Log, topic_partition: TopicPartition, guard: int = NO_GUARD
+def _analyze_and_validate_producer_state(
+    batch: LoggedBatch, append_time_ms: int, log: Log, topic_partition: TopicPartition, guard: int
 ) -> tuple[LoggedBatch, int] | BatchMetadata:
     if batch.producer is not None:
         state = log.producer_state

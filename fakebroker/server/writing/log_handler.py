@@ -1,4 +1,4 @@
-"""The log of a process that serves, on a stderr that may have no reader."""
+"""The log of `serve` on stderr. A call of the logger never waits, even if nothing reads stderr."""
 
 from __future__ import annotations
 
@@ -14,54 +14,58 @@ from fakebroker.streams import descriptor_of
 
 FORMAT: Final = "%(asctime)s %(levelname)s %(message)s"
 CAPACITY_BYTES: Final = 1024 * 1024  # some ten thousand lines
-_PATIENCE_S: Final = 0.5
+_CLOSE_TIMEOUT_S: Final = 0.5
 
 
 class LogHandler(logging.Handler):
-    """A handler that writes lines to a descriptor, in order. Lines that do not fit are dropped; the next line that fits
-    says how many."""
+    """A handler with a thread that writes the lines to a descriptor, in order.
+
+    A line is dropped if more than `capacity_bytes` would be unwritten with it. The next line that is not dropped comes
+    after a line with the number of dropped ones.
+    """
 
     def __init__(self, descriptor: int, capacity_bytes: int = CAPACITY_BYTES, encoding: str = "utf-8") -> None:
         super().__init__()
         self.setFormatter(logging.Formatter(FORMAT))
         self._encoding = encoding
         self._dropped = 0
-        self._writer = Writer(lambda: descriptor, "fakebroker log", capacity_bytes, self._goes_on, owns=False)
+        self._writer = Writer(lambda: descriptor, "fakebroker log", capacity_bytes, self._on_error, owns=False)
 
     def emit(self, record: logging.LogRecord) -> None:
         data = self._encoded(record)
-        note = self._note() if self._dropped else b""
-        if self._writer.write(note + data):
+        count_line = self._count_line() if self._dropped else b""
+        if self._writer.write(count_line + data):
             self._dropped = 0
         else:
             self._dropped += 1
 
     def close(self) -> None:
-        """Write the rest, for at most half a second."""
+        """Wait until all is written, but no longer than `_CLOSE_TIMEOUT_S`."""
         if self._dropped:
-            self._writer.write(self._note(), whatever=True)
+            self._writer.write(self._count_line(), whatever=True)
             self._dropped = 0
-        self._writer.end(_PATIENCE_S)
+        self._writer.end(_CLOSE_TIMEOUT_S)
         super().close()
 
-    def _note(self) -> bytes:
+    def _count_line(self) -> bytes:
         text = f"{self._dropped} lines were dropped here: stderr was not read"
         return self._encoded(logging.LogRecord("fakebroker", logging.WARNING, "", 0, text, None, None))
 
     def _encoded(self, record: logging.LogRecord) -> bytes:
         try:
             text = self.format(record)
-        except Exception as error:  # a line of other code with values that do not fit its format
+        except Exception as error:  # a library passed arguments that do not match its format
             text = f"a line of the log cannot be shown: {record.msg!r}: {error!r}"
         return f"{text}\n".encode(self._encoding, "backslashreplace")
 
-    def _goes_on(self, error: OSError) -> bool:
-        return error.errno == ENOSPC  # the disk may have space again later
+    def _on_error(self, error: OSError) -> bool:
+        """Return True if the thread is to write the next lines: a full disk may have space again later."""
+        return error.errno == ENOSPC
 
 
 @contextmanager
 def logging_to_stderr() -> Iterator[None]:
-    """Write the log of this process to stderr while the block lasts. If stderr is closed, write it nowhere."""
+    """Write the log of this process to stderr while the block lasts. If stderr is closed, drop it."""
     root = logging.getLogger()
     descriptor = descriptor_of(sys.stderr)
     handler: logging.Handler = logging.NullHandler()

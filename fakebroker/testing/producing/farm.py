@@ -153,12 +153,12 @@ class Farm:
 
         def journal_outcome(number: int, partition: int, offset: int, error: str) -> None:
             elapsed_ms = self.simulation.elapsed_ms
-            self.journal.tell(elapsed_ms, f"record {number} of producer {at}: {error} {partition} {offset}")
+            self.journal.add(elapsed_ms, f"record {number} of producer {at}: {error} {partition} {offset}")
 
         watch = ProducerWatch(config, journal_outcome)
         journal = None
         if self._with_decisions:
-            journal = self.around.new_journal(config, size=0, on_event=self.journal.decided)
+            journal = self.around.new_journal(config, size=0, on_event=self.journal.add_producer_event)
         producer = self.around.add(config, seed * 1_000_003 + at, journal)
         producer.producer.listen(watch.hear, *watch.kinds)
         self.producers.append(producer)

@@ -1,9 +1,9 @@
-"""The journal of a run as lines, of which only the hash is kept, and a file if wanted.
+"""The journal of a simulated run: one line per event. Only the hash of the lines is kept in memory, to compare runs.
 
-Theory   A line is "milliseconds client event bytes-in-hexadecimal", as on a simulation's tape. All input and output of
-         the cluster has one, and so have other reported events. An event of a producer's journal is its name and its
-         values. Two runs are the same if and only if their hashes are; the hash is that of the file.
-Units    milliseconds since the start of the simulation; an event has its own times.
+Theory   A line is "milliseconds client event bytes-in-hexadecimal", as on a simulation's tape. Each input and output of
+         the cluster is a line, and so is each event that a caller adds. An event of a producer's journal is its name
+         and its values. If a file is given, it gets the lines too, and its SHA-256 is the hash.
+Units    milliseconds since the start of the simulation; events of producers have monotonic milliseconds.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import BinaryIO, Final
 from fakebroker.producer.journal.events import ProducerEvent
 from fakebroker.testing.simulation import Simulation
 
-_TOGETHER: Final = 64  # lines per update of the hash
+_LINES_PER_UPDATE: Final = 64  # of the hash
 
 
 class RunJournal:
@@ -22,39 +22,39 @@ class RunJournal:
         self.lines = 0
         self._hash = hashlib.sha256()
         self._file = file
-        self._told: list[str] = []  # not hashed yet
+        self._unhashed: list[str] = []
 
-    def tell(self, at_ms: int, what: str, client: int = 0, data: bytes = b"") -> None:
+    def add(self, at_ms: int, what: str, client: int = 0, data: bytes = b"") -> None:
         """Add an event; client 0 stands for none."""
-        self._add(f"{at_ms} {client} {what} {data.hex()}\n")
+        self._add_line(f"{at_ms} {client} {what} {data.hex()}\n")
 
-    def decided(self, event: ProducerEvent) -> None:
-        """Add an event of a producer: for its journal's `on_event`."""
-        self._add(f"{type(event).__name__}{tuple.__repr__(event)}\n")  # without field names: half the time
+    def add_producer_event(self, event: ProducerEvent) -> None:
+        """Add an event of a producer: for its journal's `on_event`. Field names are left out, which is faster."""
+        self._add_line(f"{type(event).__name__}{tuple.__repr__(event)}\n")
 
-    def _add(self, line: str) -> None:
+    def _add_line(self, line: str) -> None:
         self.lines += 1
-        self._told.append(line)
-        if len(self._told) == _TOGETHER:
-            self._hash_them()
+        self._unhashed.append(line)
+        if len(self._unhashed) == _LINES_PER_UPDATE:
+            self._update_hash()
         if self._file is not None:  # at once: the last line may explain a failure
             self._file.write(line.encode())
 
-    def _hash_them(self) -> None:
-        self._hash.update("".join(self._told).encode())
-        self._told.clear()
+    def _update_hash(self) -> None:
+        self._hash.update("".join(self._unhashed).encode())
+        self._unhashed.clear()
 
     def digest(self) -> str:
         """Return the SHA-256 of all lines so far."""
-        self._hash_them()
+        self._update_hash()
         return self._hash.hexdigest()
 
 
 class JournaledSimulation(Simulation):
-    """A simulation with its tape in a journal, event by event."""
+    """A simulation that writes its tape to `journal`, event by event. Without a journal there is no tape."""
 
     journal: RunJournal | None = None
 
     def record(self, what: str, client: int, data: bytes = b"") -> None:
         if self.journal is not None:
-            self.journal.tell(self.elapsed_ms, what, client, data)
+            self.journal.add(self.elapsed_ms, what, client, data)

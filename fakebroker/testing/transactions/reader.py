@@ -1,7 +1,8 @@
-"""A simulated consumer without a group: it reads each partition from its beginning, in order, committed data or all.
+"""A simulated consumer without a group. It reads each partition from its beginning, in order.
 
-Theory   Like Kafka's consumers it gets batches and a list of aborted transactions, and removes their records itself.
-         `check` gets every response with its request; the judge gets the records that are kept.
+Theory   A Fetch response has batches and a list of aborted transactions. Like Kafka's consumers, a reader of committed
+         data drops the records of these transactions itself. `check` gets every response without an error, with its
+         request. The judge gets the records that are kept.
 Units    milliseconds since the start of the simulation.
 """
 
@@ -24,7 +25,7 @@ _MAX_BYTES = 400  # per response: a few batches, so that readers stop inside tra
 
 
 class ReaderFetch(NamedTuple):
-    """A Fetch, with the leader and leader epoch at that time."""
+    """A Fetch, and the leader and leader epoch when it was sent. `is_committed`: only committed data is wanted."""
 
     place: Place
     offset: int
@@ -34,7 +35,12 @@ class ReaderFetch(NamedTuple):
 
 
 class Reader:
-    """A reader. `positions` are the next offsets to read."""
+    """A reader of `places`, one Fetch at a time, each place in turn.
+
+    is_committed  True for isolation.level=read_committed
+    positions     the next offset to read, by place
+    kept          offset and value of each record that the application would get, by place
+    """
 
     def __init__(
         self,
@@ -51,24 +57,24 @@ class Reader:
         self.is_paused = False
         self._simulation, self._history, self._check = simulation, history, check
         self._connection = SimulatedConnection(simulation)
-        self._asked: ReaderFetch | None = None
-        self._turn = self._not_before_ms = 0
+        self._request: ReaderFetch | None = None
+        self._correlation_id = self._not_before_ms = 0
 
     def act(self) -> bool:
-        """Handle the response and fetch more. Return True if there was anything to do."""
+        """Handle a response, and send the next Fetch if none is in flight. Return True if there was anything to do."""
         if self.is_paused:
             return False
-        did = False
-        answer = self._connection.take()
-        if answer is not None:
-            did = True
-            if answer.frame is None:
-                self._not_before_ms = self._simulation.elapsed_ms + BACKOFF_MS
+        has_acted = False
+        response = self._connection.take()
+        if response is not None:
+            has_acted = True
+            if response.frame is None:
+                self._back_off()
             else:
-                self._on_fetched(frames.fetched(answer.frame))
+                self._on_fetched(frames.fetched(response.frame))
         if self._connection.is_idle and self._simulation.elapsed_ms >= self._not_before_ms:
-            did = self._ask() or did
-        return did
+            has_acted = self._fetch_next() or has_acted
+        return has_acted
 
     def next_wake_ms(self) -> int | None:
         if self.is_paused:
@@ -76,31 +82,30 @@ class Reader:
         at_ms = self._not_before_ms if self._connection.is_idle else self._connection.gives_up_ms
         return at_ms if at_ms is not None and at_ms > self._simulation.elapsed_ms else None
 
-    def _ask(self) -> bool:
-        self._turn += 1
-        place = self.places[self._turn % len(self.places)]
+    def _back_off(self) -> None:
+        self._not_before_ms = self._simulation.elapsed_ms + BACKOFF_MS
+
+    def _fetch_next(self) -> bool:
+        self._correlation_id += 1
+        place = self.places[self._correlation_id % len(self.places)]
         partition = self._simulation.partition(*place)
         if partition.leader_id < 0:
-            self._not_before_ms = self._simulation.elapsed_ms + BACKOFF_MS
+            self._back_off()
             return False
         offset = self.positions[place]
-        self._asked = ReaderFetch(place, offset, self.is_committed, partition.leader_id, partition.leader_epoch)
-        frame = wire.fetch(self._turn, *place, offset, WAIT_MS, self.is_committed, _MAX_BYTES)
+        self._request = ReaderFetch(place, offset, self.is_committed, partition.leader_id, partition.leader_epoch)
+        frame = wire.fetch(self._correlation_id, *place, offset, WAIT_MS, self.is_committed, _MAX_BYTES)
         self._connection.ask(partition.leader_id, FETCH, frame, REQUEST_MS)
         return True
 
     def _on_fetched(self, fetched: PartitionFetchResult) -> None:
-        request = self._asked
+        request = self._request
         assert request is not None
         if fetched.error:
-            self._not_before_ms = self._simulation.elapsed_ms + BACKOFF_MS
+            self._back_off()
             return
         batches = batches_in(fetched.records)
-        if self.is_committed:
-            kept = committed(batches, fetched.aborted, request.offset)
-        else:
-            values = [record for batch in batches for record in enumerate(batch.values, batch.base)]
-            kept = [record for record in values if record[0] >= request.offset]
+        kept = committed(batches, fetched.aborted if self.is_committed else (), request.offset)
         for offset, value in kept:
             self._history.reads(self.name, request.place, offset, value, fetched.watermark, self.is_committed)
         self.kept[request.place] += kept

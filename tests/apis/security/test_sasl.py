@@ -16,14 +16,14 @@ def client() -> SimulatedClient:
 
 
 @pytest.mark.parametrize("version", served_versions(SASL_HANDSHAKE))
-def test_no_mechanism_is_spoken_and_the_connection_goes_on(client: SimulatedClient, version: int) -> None:
+def test_a_handshake_gets_no_mechanisms_and_the_connection_stays_open(client: SimulatedClient, version: int) -> None:
     for mechanism in ("PLAIN", ""):
         answer = ask(client, SASL_HANDSHAKE, version, mechanism=mechanism)
         assert (answer.error_code, answer.mechanisms) == (ILLEGAL_SASL_STATE, ())
 
 
 @pytest.mark.parametrize("version", served_versions(SASL_AUTHENTICATE))
-def test_on_plaintext_a_sasl_authenticate_is_an_illegal_sasl_state(client: SimulatedClient, version: int) -> None:
+def test_a_sasl_authenticate_gets_illegal_sasl_state_each_time(client: SimulatedClient, version: int) -> None:
     for _ in range(2):
         answer = ask(client, SASL_AUTHENTICATE, version, auth_bytes=b"\0u\0p")
         assert answer.error_code == ILLEGAL_SASL_STATE

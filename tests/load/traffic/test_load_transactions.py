@@ -9,7 +9,7 @@ import pytest
 from support import doses
 
 from fakebroker import FakeCluster
-from fakebroker.protocol.batch_layout import TRANSACTIONAL_FLAG
+from fakebroker.protocol.batch_layout import CONTROL_FLAG, TRANSACTIONAL_FLAG
 from fakebroker.protocol.record_batch import Record, encode_batch
 from fakebroker.protocol.transaction_records.control_records import ABORT, COMMIT, EndTransactionMarker, encode_marker
 from fakebroker_load.job import leaders_of
@@ -103,6 +103,12 @@ def test_a_batch_is_hidden_from_where_its_producer_was_aborted_until_its_marker(
     assert hidden_batches(FetchedPartition(9, data, ((8, 3), (7, 2)))) == {2, 3}
     assert hidden_batches(FetchedPartition(9, data)) == set()
     assert hidden_batches(FetchedPartition(9, data[:-10], ((7, 2),))) == {2}
+
+
+def test_a_control_batch_that_compaction_emptied_is_no_marker() -> None:
+    attributes = TRANSACTIONAL_FLAG | CONTROL_FLAG
+    emptied = encode_batch([], base_timestamp_ms=0, producer_id=7, attributes=attributes, last_offset_delta=0)
+    assert hidden_batches(FetchedPartition(9, emptied + batch(1, 7))) == set()
 
 
 HEADER = "name: s\ngroups:\n  - {name: g, topic: t, acks: -1, expect: NONE, "

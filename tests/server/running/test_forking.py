@@ -1,4 +1,4 @@
-"""A forked child: it learns that the cluster is not its own, and keeps none of its ports."""
+"""A child that is forked while a cluster runs: it cannot use the cluster, and does not keep its ports open."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.event_loops import LOOPS, NewLoop
 from support.ports import is_open
 from support.raw_client import RawClient
 from support.requests import Produced, api_versions, produce
@@ -20,14 +21,10 @@ from support.watchdog import join, within
 
 from fakebroker import AsyncFakeCluster, FakeCluster
 from fakebroker.protocol.produce_response import NodeEndpoint
-from fakebroker.server import fake_cluster, loops
+from fakebroker.server import fake_cluster
 from fakebroker.server.running.forking import OF_ANOTHER_PROCESS
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork there")
-
-LOOPS: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {"asyncio": asyncio.new_event_loop}
-if loops.NAME == "uvloop":
-    LOOPS["uvloop"] = loops.new_event_loop
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
 
 CALLS: dict[str, Callable[[Any], object]] = {
     "endpoints": lambda kafka: kafka.endpoints,
@@ -50,29 +47,30 @@ def kafka(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> An
 
 
 class Child:
-    """A child that has worked, has reported the result, and waits for its release."""
+    """A forked child. It has run `work` and waits to be released; `result` is what `work` returned, as JSON has it."""
 
     def __init__(self, work: Callable[[], object]) -> None:
-        reading, telling = os.pipe()
-        waiting, self._letting_go = os.pipe()
+        result_out, result_in = os.pipe()
+        release_out, self._release_in = os.pipe()
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)  # that there are threads
+            warnings.simplefilter("ignore", DeprecationWarning)  # of a fork with threads
             self._pid = os.fork()
         if self._pid == 0:
             try:
-                os.close(self._letting_go)
-                os.write(telling, json.dumps(work()).encode())
-                os.close(telling)
-                os.read(waiting, 1)
+                os.close(self._release_in)
+                os.write(result_in, json.dumps(work()).encode())
+                os.close(result_in)
+                os.read(release_out, 1)  # until the parent closes the other end
             finally:
                 os._exit(0)
-        os.close(telling)
-        os.close(waiting)
-        with open(reading, "rb") as file:
-            self.result = json.loads(file.read() or b'"nothing"')
+        os.close(result_in)
+        os.close(release_out)
+        with open(result_out, "rb") as file:
+            self.result = json.loads(file.read() or b'"nothing"')  # nothing if `work` raised
 
-    def let_go(self) -> None:
-        os.close(self._letting_go)
+    def release(self) -> None:
+        """Let the child end, and wait for it."""
+        os.close(self._release_in)
         os.waitpid(self._pid, 0)
 
 
@@ -88,46 +86,46 @@ def is_refused(endpoint: NodeEndpoint) -> bool:
     return not is_open(endpoint.port, endpoint.host)
 
 
-def test_each_call_in_the_child_says_what_is_wrong(kafka: FakeCluster) -> None:
+def test_each_call_in_the_child_raises_an_error_that_says_why(kafka: FakeCluster) -> None:
     child = Child(lambda: {name: outcome(partial(call, kafka)) for name, call in CALLS.items()})
-    child.let_go()
+    child.release()
 
     assert child.result == dict.fromkeys(CALLS, OF_ANOTHER_PROCESS)
 
 
-def test_a_clock_and_a_broker_in_the_child(kafka: FakeCluster) -> None:
+def test_the_clock_and_the_brokers_raise_the_same_error(kafka: FakeCluster) -> None:
     child = Child(
         lambda: [outcome(lambda: kafka.clock.advance(1)), outcome(kafka.brokers[1].stop), outcome(kafka.start)]
     )
-    child.let_go()
+    child.release()
 
     assert child.result == [OF_ANOTHER_PROCESS] * 3
 
 
-def test_stop_in_the_child_stops_nothing(kafka: FakeCluster) -> None:
+def test_stop_in_the_child_does_not_stop_the_cluster(kafka: FakeCluster) -> None:
     child = Child(lambda: outcome(kafka.stop))
-    child.let_go()
+    child.release()
 
     assert child.result == "no error"
     with RawClient(kafka.endpoints[0]) as client:
         assert Produced(client.ask(produce("t"))).partitions == {0: (0, 0)}
 
 
-def test_ports_and_connections_are_the_parents_alone(kafka: FakeCluster) -> None:
-    """A closed port refuses, and a closed connection ends, however long the child lives."""
+def test_the_child_keeps_no_port_or_connection_open(kafka: FakeCluster) -> None:
+    """The ports and connections that the parent closes are closed, although the child still runs."""
     endpoints = kafka.endpoints
     with RawClient(endpoints[0]) as client:
         client.ask(api_versions())
         kafka.brokers[2].stop()
         child = Child(lambda: None)
         try:
-            client.ask(api_versions())  # it goes on in the parent
+            client.ask(api_versions())  # the fork did not close it in the parent
             kafka.stop()
 
             assert client.is_closed_by_broker()
             assert [is_refused(endpoint) for endpoint in endpoints] == [True, True]
         finally:
-            child.let_go()
+            child.release()
 
 
 def test_a_child_may_have_a_cluster_of_its_own(kafka: FakeCluster) -> None:
@@ -137,11 +135,11 @@ def test_a_child_may_have_a_cluster_of_its_own(kafka: FakeCluster) -> None:
             return Produced(client.ask(produce("t"))).partitions[0]
 
     child = Child(work)
-    child.let_go()
+    child.release()
     assert child.result == [0, 0]
 
 
-def test_a_cluster_that_did_not_run_then_may_be_started_there() -> None:
+def test_a_cluster_that_was_stopped_before_the_fork_can_be_started_in_the_child() -> None:
     idle = FakeCluster(brokers=1)
     idle.start()
     idle.stop()
@@ -151,11 +149,11 @@ def test_a_cluster_that_did_not_run_then_may_be_started_there() -> None:
             return idle.bootstrap_servers
 
     child = Child(work)
-    child.let_go()
+    child.release()
     assert child.result.startswith("127.0.0.1:")
 
 
-def test_the_reader_of_a_journal_sees_its_end(tmp_path: Path) -> None:
+def test_the_reader_of_a_journal_pipe_gets_its_end_while_the_child_still_runs(tmp_path: Path) -> None:
     path = tmp_path / "journal"
     os.mkfifo(path)
     reading = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
@@ -163,19 +161,19 @@ def test_the_reader_of_a_journal_sees_its_end(tmp_path: Path) -> None:
     kafka.start()
     os.set_blocking(reading, True)
     kafka.create_topic("t")
-    first = os.read(reading, 1 << 16)
+    journal = os.read(reading, 1 << 16)
     child = Child(lambda: None)
     try:
         kafka.stop()
         while part := os.read(reading, 1 << 16):
-            first += part
+            journal += part
     finally:
-        child.let_go()
+        child.release()
         os.close(reading)
-    assert b'"topic_created"' in first
+    assert b'"topic_created"' in journal
 
 
-def produce_there(address: tuple[str, int], queue: Any) -> None:
+def produce_in_child(address: tuple[str, int], queue: Any) -> None:
     with RawClient(NodeEndpoint(1, *address)) as client:
         queue.put(Produced(client.ask(produce("t"))).partitions[0])
 
@@ -186,7 +184,7 @@ def test_a_child_of_multiprocessing_is_a_client(kafka: FakeCluster) -> None:
     endpoint = kafka.endpoints[0]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
-        process = context.Process(target=produce_there, args=((endpoint.host, endpoint.port), queue))
+        process = context.Process(target=produce_in_child, args=((endpoint.host, endpoint.port), queue))
         process.start()
     join(process)
 
@@ -196,7 +194,7 @@ def test_a_child_of_multiprocessing_is_a_client(kafka: FakeCluster) -> None:
 
 
 @pytest.mark.parametrize("new_loop", LOOPS.values(), ids=list(LOOPS))
-def test_an_async_cluster(new_loop: Callable[[], asyncio.AbstractEventLoop]) -> None:
+def test_a_child_cannot_use_an_async_cluster_and_keeps_no_port_open(new_loop: NewLoop) -> None:
     async def work() -> None:
         kafka = AsyncFakeCluster(brokers=2)
         await kafka.start()
@@ -206,7 +204,7 @@ def test_an_async_cluster(new_loop: Callable[[], asyncio.AbstractEventLoop]) -> 
             await kafka.stop()
             assert [is_refused(endpoint) for endpoint in endpoints] == [True, True]
         finally:
-            child.let_go()
+            child.release()
         assert child.result == dict.fromkeys(CALLS, OF_ANOTHER_PROCESS)
 
     with asyncio.Runner(loop_factory=new_loop) as runner:

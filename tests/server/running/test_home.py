@@ -10,17 +10,13 @@ import warnings
 from collections.abc import Awaitable, Callable, Iterator
 
 import pytest
+from support.event_loops import LOOPS, NewLoop
 from support.ports import free_ports, is_open
 from support.watchdog import within
 
 from fakebroker import AsyncFakeCluster
 from fakebroker.protocol.produce_response import NodeEndpoint
-from fakebroker.server import loops
 
-NewLoop = Callable[[], asyncio.AbstractEventLoop]
-LOOPS: dict[str, NewLoop] = {"asyncio": asyncio.new_event_loop}
-if loops.NAME == "uvloop":
-    LOOPS["uvloop"] = loops.new_event_loop
 for made in LOOPS.values():
     made().close()  # the first loop of its kind opens files that stay open
 

@@ -16,19 +16,16 @@ from types import FrameType
 from typing import Any
 
 import pytest
+from support.event_loops import LOOPS
 from support.ports import free_ports
 from support.raw_client import RawClient
 from support.requests import api_versions
 from support.watchdog import until, wait_for, wait_until
 
 from fakebroker import FakeCluster
-from fakebroker.server import fake_cluster, loops
+from fakebroker.server import fake_cluster
 from fakebroker.server.listeners import Listeners
 from fakebroker.server.running import loop_thread
-
-LOOPS: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {"asyncio": asyncio.new_event_loop}
-if loops.NAME == "uvloop":
-    LOOPS["uvloop"] = loops.new_event_loop
 
 FILES = {fake_cluster.__file__, loop_thread.__file__}
 MOST_LINES = 400

@@ -16,7 +16,7 @@ MIN_ITERATIONS: Final = 4096
 MAX_ITERATIONS: Final = 16_384
 _ITERATIONS_OF_A_SLICE: Final = 200
 _NONCE_BITS: Final = 130
-_DIGITS: Final = "0123456789abcdefghijklmnopqrstuvwxyz"  # of a number with the base 36
+_DIGITS: Final = "0123456789abcdefghijklmnopqrstuvwxyz"  # of numbers with base 36
 
 
 class ScramMechanism(NamedTuple):
@@ -33,7 +33,7 @@ MECHANISMS: Final = {mechanism.number: mechanism for mechanism in (SHA_256, SHA_
 
 
 class ScramKeys(NamedTuple):
-    """A credential as the broker needs it. No client can log in with it."""
+    """The keys that the broker keeps in place of a password: Kafka's ScramCredential. They let no client log in."""
 
     iterations: int
     salt: bytes
@@ -49,7 +49,7 @@ def keys_of(mechanism: ScramMechanism, salted_password: bytes, salt: bytes, iter
 
 
 def salted_in_slices(mechanism: ScramMechanism, password: str, salt: bytes, iterations: int) -> Slices[bytes]:
-    """Return the same as `salted`, in slices of half a millisecond. It takes several times as long in all."""
+    """Return the same as `salted`, in slices. All slices together take longer: `salted` is one call of OpenSSL."""
     key, hash_name = password.encode(), mechanism.hash_name
     block = hmac.digest(key, salt + b"\0\0\0\1", hash_name)
     salted = int.from_bytes(block, "big")
@@ -75,12 +75,12 @@ def hash_of(mechanism: ScramMechanism, data: bytes) -> bytes:
 
 
 def xor(first: bytes, second: bytes) -> bytes:
-    """Return the exclusive or of two byte strings of one length. Raise ValueError for two lengths."""
+    """Return the exclusive or of two byte strings. Raise ValueError if their lengths differ."""
     return bytes(a ^ b for a, b in zip(first, second, strict=True))
 
 
 def random_text(random: Random) -> str:
-    """Return a nonce: 130 random bits with the base 36."""
+    """Return 130 random bits as a number with base 36: a nonce, or the salt of a delegation token."""
     number, digits = random.getrandbits(_NONCE_BITS), ""
     while number:
         number, digit = divmod(number, len(_DIGITS))
@@ -89,7 +89,7 @@ def random_text(random: Random) -> str:
 
 
 def username_of(sasl_name: str) -> str:
-    """Return the name without the escapes for comma and equals sign. Raise ValueError for another escape."""
+    """Return the name with "=2C" and "=3D" replaced by comma and equals sign. Raise ValueError for another escape."""
     username = sasl_name.replace("=2C", ",")
     if "=" in username.replace("=3D", ""):
         raise ValueError(f"Invalid username: {sasl_name}")
