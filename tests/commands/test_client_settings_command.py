@@ -120,7 +120,9 @@ def test_a_wrong_token_is_said(serving: Serving) -> None:
 def test_a_control_that_cannot_be_reached_is_said_with_where_to_find_its_address() -> None:
     result = run("client-settings", "java", "--control", "http://127.0.0.1:1")
     assert (result.exit_code, result.stdout) == (2, "")
-    sentence = "--control http://127.0.0.1:1 cannot be reached: Connection refused; `fakebroker serve` prints its address"
+    sentence = (
+        "--control http://127.0.0.1:1 cannot be reached: Connection refused; `fakebroker serve` prints its address"
+    )
     assert result.stderr == f"fakebroker: {sentence}\n"
 
 

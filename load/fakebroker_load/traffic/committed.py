@@ -8,12 +8,16 @@ Source   clients/.../consumer/internals/CompletedFetch.java of Kafka 4.3.
 
 from __future__ import annotations
 
+from contextlib import suppress
+
+from fakebroker.protocol.errors import InvalidRecordError
 from fakebroker.protocol.transaction_records.control_records import ABORT, decode_marker
 from fakebroker_load.wire.log_messages import FetchedPartition, whole_batches
 
 
 def hidden_batches(fetched: FetchedPartition) -> set[int]:
-    """Return the base offsets of the hidden batches. Raises ProtocolError or InvalidRecordError for invalid bytes."""
+    """Return the base offsets of the hidden batches. A control batch that cannot be read ends no transaction; readers
+    note it as damaged. Raises ProtocolError for invalid headers."""
     transactions = sorted((first_offset, producer_id) for producer_id, first_offset in fetched.aborted)
     aborting: set[int] = set()  # producer ids; the next marker of each is an ABORT
     hidden: set[int] = set()
@@ -21,9 +25,10 @@ def hidden_batches(fetched: FetchedPartition) -> set[int]:
         while transactions and transactions[0][0] <= header.last_offset:
             aborting.add(transactions.pop(0)[1])
         if header.is_control:
-            marker = decode_marker(data)
-            if marker is not None and marker.control_type == ABORT:
-                aborting.discard(header.producer_id)
+            with suppress(InvalidRecordError):
+                marker = decode_marker(data)
+                if marker is not None and marker.control_type == ABORT:
+                    aborting.discard(header.producer_id)
         elif header.is_transactional and header.producer_id in aborting:
             hidden.add(header.base_offset)
     return hidden

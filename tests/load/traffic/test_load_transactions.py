@@ -111,6 +111,13 @@ def test_a_control_batch_that_compaction_emptied_is_no_marker() -> None:
     assert hidden_batches(FetchedPartition(9, emptied + batch(1, 7))) == set()
 
 
+def test_a_control_batch_that_cannot_be_read_ends_no_transaction() -> None:
+    attributes = TRANSACTIONAL_FLAG | CONTROL_FLAG
+    without_key = encode_batch([Record(None, b"v")], base_timestamp_ms=0, producer_id=7, attributes=attributes)
+    data = without_key + batch(1, 7) + mark(2, 7, ABORT) + batch(3, 7)
+    assert hidden_batches(FetchedPartition(9, data, ((7, 0),))) == {1}
+
+
 HEADER = "name: s\ngroups:\n  - {name: g, topic: t, acks: -1, expect: NONE, "
 
 
