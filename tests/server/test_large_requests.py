@@ -39,7 +39,7 @@ def client(kafka: FakeCluster) -> Iterator[RawClient]:
 
 
 def log_of(kafka: FakeCluster) -> list[bytes]:
-    partition = topic_of(kafka._cluster._running.cluster).partitions[0]
+    partition = topic_of(kafka._cluster.server.driver.cluster).partitions[0]
     return kafka._call(lambda: [logged.records for logged in partition.leader_log.batches])
 
 
@@ -108,7 +108,7 @@ def test_a_client_that_leaves_in_the_middle_of_a_large_request_leaves_one_line(
 def test_what_stands_beside_large_records_is_read_too(kafka: FakeCluster, client: RawClient, version: int) -> None:
     """One of two partitions in the request does not exist. A tagged field is longer than the part of a large frame that
     was there when its buffer was made."""
-    topic = topic_of(kafka._cluster._running.cluster)
+    topic = topic_of(kafka._cluster.server.driver.cluster)
     name = topic.topic_id if version >= 13 else "t"
     records = batch(bytes(500_000))
     frame = produce(name, partitions={0: records, 7: records}, version=version)
