@@ -146,26 +146,26 @@ async def _serve(
     toxiproxy: Toxiproxy | None = None
     control: Control | None = None
 
-    def set_up(made: AsyncFakeCluster) -> None:
+    def set_up() -> None:
         if toxiproxy is not None:
             toxiproxy.advertise()
         for topic in topics:
             try:
-                made.create_topic(*topic)
+                cluster.create_topic(*topic)
             except KafkaError as error:
                 raise ValueError(f"--topic {topic.name}: {on_the_command_line(error, topic.configs)}") from None
         for user, client_id, alterations in quotas:
             try:
-                made._running.cluster.members.client_quotas.alter(QuotaEntity(user, client_id), alterations)
+                cluster.server.driver.cluster.members.client_quotas.alter(QuotaEntity(user, client_id), alterations)
             except KafkaError as error:
                 raise ValueError(f"--quota: {error}") from None
         for fault in faults:
             try:
-                _install(made, fault)
+                _install(cluster, fault)
             except (ValueError, KafkaError) as error:
                 raise ValueError(f"--fault {json.dumps(fault.to_json())}: {error}") from None
 
-    cluster._set_ups.append(set_up)
+    cluster.server.set_ups.append(set_up)
     if spec is not None:
         control = Control(cluster, spec.host, spec.token)
         if spec.is_wanted:
@@ -209,7 +209,7 @@ async def _serve(
         for number in _SIGNALS:
             loop.remove_signal_handler(number)
             signal.signal(number, signal.SIG_DFL)  # the next signal kills the process, without a KeyboardInterrupt
-        _leave_to_the_system(cluster._running)
+        _leave_to_the_system(cluster.server.driver)
         return None
     finally:
         if control is not None:
@@ -230,7 +230,7 @@ async def _start_control(control: Control, cluster: AsyncFakeCluster, spec: Cont
     """Start the control. Return the error, if it was requested explicitly."""
     port = spec.port
     if port is None:
-        port = DEFAULT_PORT if any(place.port for place in cluster._arguments.places) else 0
+        port = DEFAULT_PORT if any(place.port for place in cluster.server.arguments.places) else 0
     try:
         await control.start(port)
     except OSError as error:

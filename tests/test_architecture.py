@@ -201,7 +201,6 @@ SPLIT = {  # classes that are still split over files by inheritance; the list on
     "fakebroker.producer.client.record_doors.RecordDoors",
     "fakebroker.producer.client.transaction_doors.TransactionDoors",
     "fakebroker.producer.transactions.sequences_4_3.SequencedManager43",
-    "fakebroker.server.administration.Administration",
 }
 
 SAME_NAME = {  # class names that two classes have, with the reason

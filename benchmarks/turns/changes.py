@@ -19,6 +19,7 @@ from fakebroker.control.sliced_work import SlicedWork
 from fakebroker.core.groups.classic.group import ClassicGroup
 from fakebroker.protocol.messages import request_frame
 from fakebroker.protocol.record_batch import Record, encode_batch
+from fakebroker.server.administration import Administration
 from fakebroker.server.async_cluster import AsyncFakeCluster
 from fakebroker.server.turn.turns import turns
 
@@ -34,7 +35,7 @@ class _Client:
     """A client of a broker, without a socket."""
 
     def __init__(self, kafka: AsyncFakeCluster, broker_id: int = 1) -> None:
-        self._driver = kafka._at_home
+        self._driver = kafka.server.driver
         self._connection = self._driver.cluster.open_connection(broker_id, "bench:1", self._driver.clock.stamp())
 
     def send(self, api_key: int, version: int, values: dict[str, Any]) -> None:
@@ -181,7 +182,7 @@ async def _join(kafka: AsyncFakeCluster, members: int) -> list[_Client]:
 
 
 def _group(kafka: AsyncFakeCluster) -> ClassicGroup:
-    groups = kafka._at_home.cluster.brokers[1].groups
+    groups = kafka.server.driver.cluster.brokers[1].groups
     context = groups.runtime.context(groups.partition_for("g"))
     assert context is not None
     assert context.shard is not None
@@ -224,7 +225,7 @@ def _compaction(batches: int, records: int, keys: int) -> Found:
 async def _write(kafka: AsyncFakeCluster, batches: int, records: int, keys: int) -> None:
     await kafka.start()
     kafka.create_topic("t", 1, 3, {"cleanup.policy": "compact"})
-    cluster = kafka._at_home.cluster
+    cluster = kafka.server.driver.cluster
     (partition,) = cluster.metadata.partitions()
     for number in range(batches):
         names = range(number * records, (number + 1) * records)
@@ -235,7 +236,7 @@ async def _write(kafka: AsyncFakeCluster, batches: int, records: int, keys: int)
 
 
 async def _compact(kafka: AsyncFakeCluster, work: SlicedWork) -> None:
-    await work.do(kafka._compact_in_slices("t"))
+    await work.do(Administration(kafka.server.driver_here).compact("t"))
 
 
 def _first_request() -> Found:

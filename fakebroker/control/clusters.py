@@ -13,12 +13,9 @@ from typing import TypeVar
 from fakebroker.control.bodies import NewCluster, NewTopic
 from fakebroker.control.errors import ControlError, conflict, given, not_found
 from fakebroker.control.hosted import ClusterLease, HostedCluster
-from fakebroker.core.controller import topics as controller
 from fakebroker.protocol.slices import Slices, finish
 from fakebroker.server.async_cluster import AsyncFakeCluster
-from fakebroker.server.made.arguments import read_assignments
 from fakebroker.server.security.users_in_hand import learn_in_slices
-from fakebroker.server.settings import texts
 
 log = logging.getLogger("fakebroker")
 
@@ -46,7 +43,7 @@ class Clusters:
             with lease:
                 yield hosted
         except RuntimeError as error:
-            if hosted.cluster._driver is not None:
+            if hosted.cluster.server.is_running:
                 raise
             if cluster_id is not None:  # it was stopped meanwhile
                 self._find(cluster_id)
@@ -98,12 +95,12 @@ class Clusters:
             try:
                 with given():
                     for topic in new.topics:
-                        await hosted.work.do(topic_made(cluster, topic))
+                        await hosted.work.do(topic_made(hosted, topic))
             except BaseException:
                 hosted.end()
                 await cluster.stop()
                 raise
-            cluster._set_ups.append(partial(_make_topics, new.topics))  # a reset makes them anew
+            cluster.server.set_ups.append(partial(_make_topics, new.topics, hosted))  # a reset makes them anew
         finally:
             self._in_making -= 1
         cluster_id = hosted.cluster_id
@@ -139,16 +136,16 @@ class Clusters:
             await asyncio.wait(self._ending)
 
 
-def _make_topics(topics: Sequence[NewTopic], cluster: AsyncFakeCluster) -> None:
+def _make_topics(topics: Sequence[NewTopic], hosted: HostedCluster) -> None:
     for topic in topics:
-        finish(topic_made(cluster, topic))
+        finish(topic_made(hosted, topic))
 
 
-def topic_made(cluster: AsyncFakeCluster, new: NewTopic) -> Slices[None]:
+def topic_made(hosted: HostedCluster, new: NewTopic) -> Slices[None]:
     """Create a topic, in slices."""
-    configs, assignments = texts(settings(new.configs)), read_assignments(new.assignments)
-    made = controller.NewTopic(new.name, new.partitions, new.replication_factor, assignments, configs)
-    yield from cluster._create_topic_in_slices(made)
+    return hosted.administration.create_topic(
+        new.name, new.partitions, new.replication_factor, settings(new.configs), new.assignments
+    )
 
 
 def settings(configs: Mapping[str, V | float]) -> dict[str, V | str]:

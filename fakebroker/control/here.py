@@ -40,7 +40,7 @@ Here = Annotated[HostedCluster, Depends(_here)]
 
 async def change(here: HostedCluster, begin: Callable[P, Slices[T]], *args: P.args, **named: P.kwargs) -> T:
     """Make a change in slices, when its turn among the changes of the cluster has come. Return its result."""
-    return await here.cluster._change(lambda _: here.work.do(begin(*args, **named)))
+    return await here.cluster.server.change(lambda _: here.work.do(begin(*args, **named)))
 
 
 class Route(APIRoute):

@@ -19,6 +19,7 @@ from fakebroker.control.metrics.meter import Meter
 from fakebroker.control.sliced_work import SlicedWork
 from fakebroker.control.waiting import ChangeSignal, Waiting
 from fakebroker.core.replication.partition import Partition
+from fakebroker.server.administration import Administration
 from fakebroker.server.async_cluster import AsyncFakeCluster
 from fakebroker.server.driver import Driver
 from fakebroker.server.journal_in_hand import JournalInHand, Snapshot
@@ -29,7 +30,8 @@ class HostedCluster:
 
     def __init__(self, cluster: AsyncFakeCluster, cluster_id: str | None = None) -> None:
         self.cluster = cluster
-        cluster._set_ups.insert(0, self._begin)
+        cluster.server.set_ups.insert(0, self._begin)
+        self.administration = Administration(cluster.server.driver_here)
         self.cluster_id = cluster_id
         self.changes = ChangeSignal()
         self.work = SlicedWork()
@@ -50,12 +52,12 @@ class HostedCluster:
 
     @property
     def driver(self) -> Driver:
-        return self.cluster._running
+        return self.cluster.server.driver
 
     @property
     def core(self) -> Cluster:
         """Return the cluster without its sockets, for reading."""
-        return self.cluster._running.cluster
+        return self.cluster.server.driver.cluster
 
     @property
     def told(self) -> ClusterObserver:
@@ -81,10 +83,10 @@ class HostedCluster:
     def listen(self) -> None:
         """Begin to observe; if the cluster does not run yet, from its first event on."""
         self._listens = True
-        if self.cluster._driver is not None:
+        if self.cluster.server.is_running:
             assert self.told
 
-    def _begin(self, cluster: AsyncFakeCluster) -> None:
+    def _begin(self) -> None:
         """Observe a cluster that was started or reset from its first event on, if this cluster is observed."""
         if self._listens:
             assert self.told

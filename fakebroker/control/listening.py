@@ -37,7 +37,7 @@ def new_toxiproxy(cluster: AsyncFakeCluster) -> Toxiproxy:
     """Return toxiproxy for a running cluster."""
     from fakebroker.control.toxiproxy.service import Toxiproxy
 
-    return Toxiproxy(cluster)
+    return Toxiproxy(cluster.server)
 
 
 def _import_service() -> type[Service]:

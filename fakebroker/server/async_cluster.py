@@ -2,40 +2,38 @@
 
 from __future__ import annotations
 
-import asyncio
-import logging
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from os import PathLike
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
-from fakebroker.core.journal.journal import Journal
+from fakebroker.core.arguments import STRING_OR_NONE, require
 from fakebroker.core.journal.size import DEFAULT_SIZE
+from fakebroker.core.replication.behaviour import Selection
+from fakebroker.core.security.identity import Listener
+from fakebroker.protocol.produce_response import NodeEndpoint
+from fakebroker.protocol.slices import finish
 from fakebroker.server.administration import Administration
 from fakebroker.server.brokers_in_hand import AsyncBroker, Brokers
 from fakebroker.server.clock_in_hand import AsyncClock
-from fakebroker.server.clocks import Clock, new_clock
-from fakebroker.server.driver import Driver
 from fakebroker.server.faults_in_hand import AsyncFaults, AsyncRequestBarrier, hold_fault
-from fakebroker.server.journal_in_hand import JournalInHand, Snapshot
-from fakebroker.server.listeners import Listeners
+from fakebroker.server.followers_in_hand import FollowerBehaviours, Step
+from fakebroker.server.journal_in_hand import JournalInHand
 from fakebroker.server.made.arguments import Arguments
-from fakebroker.server.made.drivers import new_driver
 from fakebroker.server.made.lives import LifeSequence
 from fakebroker.server.made.spec import ClusterSpec
-from fakebroker.server.running.changes import ChangeQueue
-from fakebroker.server.running.home import Home
-from fakebroker.server.spill.file import SpillFile
+from fakebroker.server.oauth.tokens import OAuth, TokenSigner, unsecured
+from fakebroker.server.quotas_in_hand import Quotas
+from fakebroker.server.running.cluster_server import ClusterServer
+from fakebroker.server.security.acls_in_hand import Acls
+from fakebroker.server.security.users_in_hand import Users
+from fakebroker.server.tls.certificates import ClientCertificate
+from fakebroker.server.tls.client_settings import PLAIN, ClientLogin, client_settings
+from fakebroker.server.tls.in_hand import Tls
 from fakebroker.server.writing.kept_journal import KeptJournal
 
-log = logging.getLogger("fakebroker")
 
-T = TypeVar("T")
-
-NOT_RUNNING = "the cluster is not running: use it in a `with` block, or call start()"
-STOPPED_MEANWHILE = "the cluster was stopped before its reset had begun"
-
-
-class AsyncFakeCluster(Administration):
+class AsyncFakeCluster:
     """A Kafka cluster of `brokers` brokers (3, with the ids 1 to N) that accepts connections while the `async with`
     block runs.
 
@@ -124,23 +122,28 @@ class AsyncFakeCluster(Administration):
             journal=journal,
             journal_file=journal_file,
         )
-        super().__init__(Arguments.read(spec), certificates)
-        self._lives = LifeSequence(life, seed, any(place.is_known for place in self._arguments.places))
-        self._journal = KeptJournal(journal, journal_file)
-        self._listeners: Listeners | None = None
-        self._driver: Driver | None = None
-        self._store: SpillFile | None = None
-        self._set_ups: list[Callable[[AsyncFakeCluster], None]] = []  # create the initial topics, quotas and faults
-        self._home = Home(self._descriptors)
-        self._is_started = False
-        self._changes = ChangeQueue()
-        self.clock = AsyncClock(clock, lambda: self._at_home, self._change)
-        self.journal = JournalInHand(self._snapshot_journal, self._journal.clear)
-        self.faults = AsyncFaults(lambda: self._at_home)
-        self.brokers = Brokers({broker_id: self._new_broker(broker_id) for broker_id in self._arguments.broker_ids})
-
-    def _new_broker(self, broker_id: int) -> AsyncBroker:
-        return AsyncBroker(broker_id, lambda: self._seen, self._change_broker)
+        arguments = Arguments.read(spec)
+        self.tls = Tls(arguments.places, certificates)
+        lives = LifeSequence(life, seed, any(place.is_known for place in arguments.places))
+        # For the control and `serve`, which serve the cluster to others. It is not for users.
+        self.server = server = ClusterServer(arguments, clock, self.tls, lives, KeptJournal(journal, journal_file))
+        self._administration = Administration(server.driver_here)
+        self._signer = TokenSigner()
+        self.followers = FollowerBehaviours(self._run_followers)
+        self.quotas = Quotas(server.reach)
+        self.oauth = OAuth(self._new_token, self._signer)
+        self.acls = Acls(server.reach)
+        self.users = Users(server.reach)
+        self.clock = AsyncClock(clock, server.driver_here, server.change)
+        self.journal = JournalInHand(server.snapshot_journal, server.clear_journal)
+        self.faults = AsyncFaults(server.driver_here)
+        server.on_stop = self.faults.tell_unfired
+        self.brokers = Brokers(
+            {
+                broker_id: AsyncBroker(broker_id, server.driver_to_read, server.change_listeners)
+                for broker_id in arguments.broker_ids
+            }
+        )
 
     @classmethod
     def from_scenario(cls, path: str | PathLike[str], **arguments: Any) -> Self:
@@ -152,7 +155,7 @@ class AsyncFakeCluster(Administration):
         scenario = Scenario.read_file(path)
         scenario.check_arguments(cls)
         cluster = cls(**scenario.arguments_beneath(arguments))
-        cluster._set_ups.append(scenario.set_up)
+        cluster.server.set_ups.append(partial(scenario.set_up, cluster))
         return cluster
 
     async def __aenter__(self) -> Self:
@@ -164,141 +167,19 @@ class AsyncFakeCluster(Administration):
 
     async def start(self) -> None:
         """Listen on all brokers. A cluster that was stopped starts empty, as a new life."""
-        self._forget_if_gone()
-        self._home.check()
-        if self._is_started:
-            raise RuntimeError("the cluster is running already")
-        self._is_started = True
-        if not self._changes.turn.locked():
-            self._changes = ChangeQueue()  # a queue of changes belongs to one loop
-        try:
-            async with self._changes.turn:
-                await self._start()
-        except BaseException:
-            self._is_started = False
-            raise
-
-    async def _start(self) -> None:
-        self._home.enter()
-        clock = new_clock(self.clock.kind)
-        listeners = Listeners(self._arguments.places)
-        if lost := self._arguments.lost:
-            log.warning("without effect, there is no such listener: %s", ", ".join(lost))
-        try:
-            listeners.contexts = self.tls._open(clock)
-            listeners.new_contexts = lambda driver, new: self.tls._open_for(driver.clock, new.host)
-            journal = self._journal.open()
-            self._store = SpillFile()
-            await listeners.take(list(self.brokers))
-            self._begin(self._new_driver(clock, journal), listeners)
-            await listeners.serve()  # the initial content is there before the first client connects
-        except BaseException:
-            begun, self._driver, self._listeners = self._driver, None, None
-            if begun is not None:
-                await listeners.stop()
-                self._lives.end(begun)
-            listeners.close()
-            await self._journal.close()
-            self.tls._close()
-            self._close_store()
-            self._home.leave()
-            raise
-
-    def _new_driver(self, clock: Clock, journal: Journal | None) -> Driver:
-        return new_driver(self._arguments, self._lives, clock, journal, self._store)
-
-    def _begin(self, driver: Driver, listeners: Listeners) -> None:
-        """Install the cluster and create its initial content in one step, before any client sees it."""
-        listeners.drive(driver)
-        self._driver, self._listeners = driver, listeners
-        self._admit()
-        for set_up in self._set_ups:
-            set_up(self)
+        await self.server.start()
 
     async def reset(self) -> None:
         """Reset settings, followers, brokers, journal and clock, on the same ports. Drop topics, groups, transactions
         and quotas, except those of its scenario. Close all connections without responses to parked requests. Clients
         that reconnect get no id of the old life (docs/addresses.md). A journal_file is continued. Raises ConfigError if
         the keys of tokens cannot be had again; nothing is changed then."""
-        self._at_home  # noqa: B018  or it is the wrong place to ask
-        listeners = self._running_listeners
-        await listeners.keys.renew()
-        await self._change(lambda old: self._reset(old, listeners))
-
-    async def _reset(self, old: Driver, listeners: Listeners) -> None:
-        if listeners is not self._listeners:
-            raise RuntimeError(STOPPED_MEANWHILE)
-        self._lives.end(old)
-        store, self._store = self._store, SpillFile()
-        clock = new_clock(self.clock.kind)
-        driver = self._new_driver(clock, self._journal.renew())
-        self.tls._reset(clock)
-        try:
-            self._begin(driver, listeners)
-        finally:
-            await listeners.retire(old)
-            if store is not None:
-                store.close()
-
-    async def _change(self, change: Callable[[Driver], Coroutine[Any, Any, T]]) -> T:
-        """Make a change of the running cluster when its turn comes. Raises RuntimeError if the cluster has been stopped
-        by then."""
-        self._at_home  # noqa: B018  or it is the wrong place to ask
-        return await self._changes.make(lambda: change(self._running))
-
-    async def _change_broker(self, change: Callable[[Listeners], Coroutine[Any, Any, None]]) -> None:
-        await self._change(lambda _: change(self._running_listeners))
+        await self.server.reset()
 
     async def stop(self) -> None:
         """Close all ports and connections. Parked requests get no response. If the caller is cancelled, the stop still
         completes. In a child process there is nothing to stop."""
-        if self._home.is_inherited:
-            return
-        try:
-            self._home.check()
-        finally:
-            self._forget_if_gone()
-        await asyncio.shield(asyncio.ensure_future(self._changes.make(self._stop)))
-
-    async def _stop(self) -> None:
-        listeners, self._listeners = self._listeners, None
-        driver, self._driver = self._driver, None
-        if listeners is not None:
-            self.faults.tell_unfired()
-            await listeners.stop()
-            self._lives.end(driver)
-            await self._journal.close()
-            self.tls._close()
-            self._close_store()
-            self._home.leave()
-            self._is_started = False
-
-    def _forget_if_gone(self) -> None:
-        """Drop the driver if its loop was closed while it ran: the connections were closed with the loop."""
-        if self._home.is_gone:
-            self._lives.end(self._driver)
-            if self._listeners is not None:
-                self._listeners.close()
-            self._driver = self._listeners = None
-            self._journal.close_at_once()
-            self.tls._close()
-            self._close_store()
-            self._home.leave()
-            self._is_started = False
-
-    def _close_store(self) -> None:
-        store, self._store = self._store, None
-        if store is not None:
-            store.close()
-
-    def _descriptors(self) -> list[int]:
-        """Return all open file descriptors."""
-        return self._journal.descriptors() + ([] if self._listeners is None else self._listeners.descriptors())
-
-    def _snapshot_journal(self) -> Snapshot:
-        self._home.check_process()
-        topics = () if self._driver is None else self._driver.cluster.metadata.topic_names()
-        return self._journal.snapshot()._replace(topics=topics)
+        await self.server.stop()
 
     def hold(
         self, *, api: Any = None, at: str | None = None, n: int = 1, times: Any = None, **when: Any
@@ -309,25 +190,123 @@ class AsyncFakeCluster(Administration):
         return AsyncRequestBarrier(self.faults.add(hold_fault(n, api, at, times, when)), n)
 
     @property
-    def _at_home(self) -> Driver:
-        """Return the driver, for calls from outside. Raises RuntimeError in another loop, thread or process."""
-        self._home.check()
-        return self._running
+    def endpoints(self) -> list[NodeEndpoint]:
+        """Return id, host and port of each running broker, as clients see them."""
+        return list(self.server.driver_to_read().cluster.metadata.alive_brokers(self.listeners[0]))
 
     @property
-    def _seen(self) -> Driver:
-        """Return the driver for read-only access, from any thread."""
-        self._home.check_is_there()
-        return self._running
+    def bootstrap_servers(self) -> str:
+        """Return "host:port,host:port,..." of all brokers, running or not, for a client's configuration. With several
+        listeners it is that of the first."""
+        return self._bootstrap(self.listeners[0])
 
     @property
-    def _running(self) -> Driver:
-        if self._driver is None:
-            raise RuntimeError(NOT_RUNNING)
-        return self._driver
+    def listeners(self) -> tuple[Listener, ...]:
+        """Return the name and the security protocol of each listener."""
+        return tuple(place.listener for place in self.server.arguments.places)
 
-    @property
-    def _running_listeners(self) -> Listeners:
-        if self._listeners is None:
-            raise RuntimeError(NOT_RUNNING)
-        return self._listeners
+    def bootstrap(self, listener: str) -> str:
+        """Return the bootstrap servers of a listener, by its name or its protocol. Raises ValueError if there is no
+        such listener, or several."""
+        return self._bootstrap(self.server.arguments.listener(listener))
+
+    def client_settings(
+        self,
+        library: str,
+        listener: str | None = None,
+        *,
+        mechanism: str = PLAIN,
+        user: str | None = None,
+        password: str | None = None,
+        certificate: ClientCertificate | None = None,
+        token: str | None = None,
+    ) -> dict[str, Any]:
+        """Return the settings with which a client of that library connects to a listener (default: the first one):
+        "confluent", "kafka-python", "aiokafka", "java", "librdkafka", "kafkajs", "franz-go", "sarama" or "kafka-go".
+        `user` and `password` are for SASL; the password of a user of `users` is known. For AWS_MSK_IAM they are an
+        access key and its secret; franz-go alone takes them as settings. A `token` of `oauth` is for OAUTHBEARER, with
+        a library that takes one as a setting. A `certificate` of `tls.client` is for TLS. Raises ValueError."""
+        require(STRING_OR_NONE, token=token)
+        chosen = self.listeners[0] if listener is None else self.server.arguments.listener(listener)
+        if password is None and isinstance(user, str):
+            password = self.server.driver_to_read().cluster.sasl.known_password(user, mechanism)
+        login = ClientLogin(mechanism, user, password, certificate, token)
+        return client_settings(library, self._bootstrap(chosen), chosen, self.tls, login)
+
+    def _bootstrap(self, listener: Listener) -> str:
+        registry = self.server.driver_to_read().cluster.registry
+        endpoints = [registry[broker_id].endpoint(listener) for broker_id in self.brokers]
+        return ",".join(f"{_bracketed(broker.host)}:{broker.port}" for broker in endpoints)
+
+    def create_topic(
+        self,
+        name: str,
+        partitions: int = -1,
+        replication_factor: int = -1,
+        configs: Mapping[str, str | int | bool] | None = None,
+        assignments: Sequence[Sequence[int]] | None = None,
+    ) -> None:
+        """Create a topic. -1 takes the broker's default (1 partition; as many replicas as brokers, at most 3).
+
+        `assignments` lists the brokers of each partition, the preferred leader first, as in [[3, 1], [1, 2]]. It fixes
+        the number of partitions and replicas, so leave out `partitions` and `replication_factor`. Raises KafkaError
+        with the error code that CreateTopics would return.
+        """
+        finish(self._administration.create_topic(name, partitions, replication_factor, configs, assignments))
+
+    def alter_topic_configs(self, name: str, configs: Mapping[str, str | int | bool | None]) -> None:
+        """Set some settings of a topic, or reset them to their defaults with None; the others stay. They apply from the
+        next request on. Parked requests are not woken, as in Kafka. If it raises KafkaError, nothing is changed."""
+        finish(self._administration.alter_topic_configs(name, configs))
+
+    def expire_sessions(self, user: str | None = None) -> int:
+        """End the sessions of SASL of a user, or of all, now. The next request of such a client closes its connection,
+        unless the client authenticates again. Return how many there were."""
+        return self._administration.expire_sessions(user)
+
+    def alter_broker_configs(self, configs: Mapping[str, str | int | bool | None]) -> None:
+        """Set some settings of all brokers, or reset them to their value at the start with None; the others stay.
+        Topics without a setting of their own use the new value at once. Raises KafkaError, and changes nothing, for
+        settings that Kafka cannot alter while brokers run (`fakebroker configs` lists them)."""
+        finish(self._administration.alter_broker_configs(configs))
+
+    def delete_topic(self, name: str) -> None:
+        """Delete a topic. Parked requests for it get UNKNOWN_TOPIC_OR_PARTITION. Raises KafkaError if there is no such
+        topic."""
+        finish(self._administration.delete_topic(name))
+
+    def move_leader(self, topic: str, partition: int, broker: int) -> None:
+        """Make an in-sync replica the leader; do nothing if it is the leader. Requests parked at the old leader get
+        NOT_LEADER_OR_FOLLOWER. Raises KafkaError for a broker that is stopped, not in sync, or has no replica.
+
+        As in Kafka, the preferred leader is elected again within 300 s, unless `auto.leader.rebalance.enable` is false.
+        """
+        self._administration.move_leader(topic, partition, broker)
+
+    def reassign(self, topic: str, partition: int, brokers: Sequence[int] | None) -> None:
+        """Move a partition to these brokers, the preferred leader first, as AlterPartitionReassignments does. New
+        replicas copy the log as their follower behaviour says; the old ones are removed once the new ones are in sync.
+        None cancels a reassignment in progress."""
+        self._administration.reassign(topic, partition, brokers)
+
+    def compact(self, topic: str) -> int:
+        """Compact a topic with `cleanup.policy=compact` now, as if its active segments had just rolled and were dirty
+        enough. Records that are uncommitted or younger than `min.compaction.lag.ms` stay. Tombstones stay for
+        `delete.retention.ms`. Return the number of partitions that were cleaned."""
+        return finish(self._administration.compact(topic))
+
+    def _run_followers(self, steps: Sequence[Step], selection: Selection) -> None:
+        finish(self._administration.script_followers(steps, selection))
+
+    def _new_token(self, claims_at: Callable[[int], dict[str, Any]], is_signed: bool) -> str:
+        """Make a token of the claims at the present time. Let the brokers know the key of a signed one."""
+        driver = self.server.driver_here()
+        claims = claims_at(driver.clock.stamp().wall_ms)
+        if not is_signed:
+            return unsecured(claims)
+        driver.cluster.sasl.mechanisms.verify = self._signer.verify
+        return self._signer.sign(claims)
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host else host

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from os import PathLike
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -11,7 +12,7 @@ from typing import Any, Self, TypeVar
 from fakebroker.core.journal.size import DEFAULT_SIZE
 from fakebroker.core.security.identity import Listener
 from fakebroker.protocol.produce_response import NodeEndpoint
-from fakebroker.server.async_cluster import NOT_RUNNING, AsyncFakeCluster
+from fakebroker.server.async_cluster import AsyncFakeCluster
 from fakebroker.server.brokers_in_hand import BrokerInHand, Brokers
 from fakebroker.server.clock_in_hand import ClockInHand
 from fakebroker.server.driver import Driver
@@ -22,6 +23,7 @@ from fakebroker.server.journal_in_hand import JournalInHand, Snapshot
 from fakebroker.server.loops import new_event_loop
 from fakebroker.server.oauth.tokens import OAuth
 from fakebroker.server.quotas_in_hand import Quotas
+from fakebroker.server.running.cluster_server import NOT_RUNNING
 from fakebroker.server.running.from_threads import FromThreads, awaited, called
 from fakebroker.server.running.loop_thread import LoopThread
 from fakebroker.server.security.acls_in_hand import Acls
@@ -105,7 +107,7 @@ class FakeCluster(FromThreads[AsyncFakeCluster]):
         scenario = Scenario.read_file(path)
         scenario.check_arguments(AsyncFakeCluster)
         cluster = cls(**scenario.arguments_beneath(arguments))
-        cluster._cluster._set_ups.append(scenario.set_up)
+        cluster._cluster.server.set_ups.append(partial(scenario.set_up, cluster._cluster))
         return cluster
 
     def __enter__(self) -> Self:
@@ -167,13 +169,13 @@ class FakeCluster(FromThreads[AsyncFakeCluster]):
     _new_token = called(AsyncFakeCluster._new_token)
 
     def _reach(self, act: Callable[[Driver], T], /) -> T:
-        return self._call(lambda: self._cluster._reach(act))
+        return self._call(lambda: self._cluster.server.reach(act))
 
     def _snapshot_journal(self) -> Snapshot:
-        return self._thread.call_or_do(self._cluster._snapshot_journal)
+        return self._thread.call_or_do(self._cluster.server.snapshot_journal)
 
     def _clear_journal(self) -> None:
-        self._thread.call_or_do(self._cluster._journal.clear)
+        self._thread.call_or_do(self._cluster.server.clear_journal)
 
 
 def _new_event_loop() -> asyncio.AbstractEventLoop:

@@ -183,5 +183,5 @@ def test_retries_hide_the_timeout_and_append_again(skipping: FakeCluster) -> Non
 
 def kafka_sees_two_tries(kafka: FakeCluster) -> None:
     """Wait until the leader's log holds the record twice."""
-    log = topic_of(kafka._cluster._running.cluster).partitions[0].leader_log
+    log = topic_of(kafka._cluster.server.driver.cluster).partitions[0].leader_log
     wait_until(lambda: log.log_end_offset >= 2, "the second try")

@@ -154,7 +154,7 @@ def test_many_acls_are_listed_and_removed_in_slices() -> None:
     def longest(count: int) -> tuple[int, int, int]:
         acls = [WRITE | {"name": f"t{number}"} for number in range(count)]
         with FakeCluster(brokers=1, acls=acls) as kafka:
-            core, every = kafka._cluster._running.cluster, AclBindingFilter()
+            core, every = kafka._cluster.server.driver.cluster, AclBindingFilter()
             bindings = core.admin.acls(every)
             return (
                 most_calls_of_a_slice(lambda: core.admin.acls_in_slices(every)),

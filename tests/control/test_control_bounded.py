@@ -325,7 +325,7 @@ def test_a_topic_is_compacted_in_turns() -> None:
                     yield
                 return 3
 
-            hosted.cluster._compact_in_slices = compact  # type: ignore[method-assign]
+            hosted.administration.compact = compact  # type: ignore[method-assign]
             client = Client(service, post("topics/t/compact", {}))
             before = 0
             while not client.received:

@@ -146,7 +146,7 @@ def test_reset(controlled: Controlled) -> None:
 
 def test_nothing_listens_to_the_cluster_before_the_first_request() -> None:
     with Controlled(is_loaded=False, journal=0) as controlled:
-        cluster = controlled.kafka._cluster._running.cluster
+        cluster = controlled.kafka._cluster.server.driver.cluster
         controlled.kafka.create_topic("before")
         assert cluster.probe.listeners == []
 
@@ -238,7 +238,7 @@ def test_a_listener_that_is_added_to_a_broker_is_not_advertised(controlled: Cont
     with RawClient(endpoint) as client:
         client.ask(request(44, 1, {"resources": [resource], "validate_only": False}))
     after = controlled.get("/v1/cluster")
-    assert "EXTRA" in controlled.kafka._cluster._seen.cluster.registry[1].added_listeners
+    assert "EXTRA" in controlled.kafka._cluster.server.driver.cluster.registry[1].added_listeners
     assert [after[key] for key in ("bootstrap_servers", "listeners")] == [
         before[key] for key in ("bootstrap_servers", "listeners")
     ]

@@ -159,7 +159,7 @@ def bound(name: str, body: Any) -> None:
 
 def sound(running: Controlled) -> None:
     """Check that a reset leaves a cluster in its initial state."""
-    running.kafka._call(running.kafka._cluster._running.cluster.check_invariants)
+    running.kafka._call(running.kafka._cluster.server.driver.cluster.check_invariants)
     assert running.ask("POST", "/v1/reset")["topics"] == 0
     running.ask("POST", "/v1/topics", {"name": "t"}, status=201)
     with RawClient(running.kafka.endpoints[0]) as client:

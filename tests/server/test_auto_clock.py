@@ -223,7 +223,7 @@ def test_a_client_that_has_not_read_its_answers_holds_time_up(kafka: FakeCluster
 
 def held_for(kafka: FakeCluster) -> int:
     """Return the bytes that clients have not read yet."""
-    server = kafka._cluster._running
+    server = kafka._cluster.server.driver
     return kafka._call(lambda: sum(transport.get_write_buffer_size() for transport in server.transports.values()))
 
 

@@ -155,7 +155,7 @@ def _is_open(endpoint: NodeEndpoint) -> bool:
 
 def _end_offset(kafka: FakeCluster) -> int:
     """Return the log end offset of t-0: an acks=1 produce returns it, and appends one record."""
-    server = kafka._cluster._running
+    server = kafka._cluster.server.driver
     topic = server.cluster.metadata.topic("t")
     assert topic is not None
     return topic.partitions[0].leader_log.log_end_offset

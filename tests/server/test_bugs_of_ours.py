@@ -46,7 +46,7 @@ def log(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
 
 
 def break_api(kafka: FakeCluster, api_key: int, **parts: Any) -> None:
-    apis = kafka._cluster._running.cluster._dispatcher._apis
+    apis = kafka._cluster.server.driver.cluster._dispatcher._apis
     apis[api_key] = with_parts(apis[api_key], **parts)
 
 

@@ -49,7 +49,7 @@ def client_of(kafka: FakeCluster) -> RawClient:
 
 def connections(kafka: FakeCluster) -> list[Connection]:
     """Return the broker's side of the open connections."""
-    server = kafka._cluster._running
+    server = kafka._cluster.server.driver
     return kafka._call(lambda: list(server.transports))
 
 
@@ -164,7 +164,7 @@ def test_blocked_means_that_a_single_byte_is_left(start: Start) -> None:
     kafka = start()
     with client_of(kafka) as client:
         client.ask(metadata([]))
-        (transport,) = kafka._cluster._running.transports.values()
+        (transport,) = kafka._cluster.server.driver.transports.values()
         assert kafka._call(transport.get_write_buffer_limits) == (0, 0)
 
 
@@ -189,7 +189,7 @@ def test_stopping_with_connections_that_wait(start: Start) -> None:
         first.ask(metadata([]))
         second.send(metadata([]))
         wait_until(lambda: len(connections(kafka)) == 2, "the second connection")
-        timer = kafka._cluster._running._timer
+        timer = kafka._cluster.server.driver._timer
         kafka.stop()
         assert second.is_closed_by_broker()
         assert timer._handle is None

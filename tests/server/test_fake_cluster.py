@@ -563,7 +563,7 @@ SMALL_BYTES = 4 << 20
 
 def held_for_clients(kafka: FakeCluster) -> int:
     """Return the bytes of unhandled requests and unsent responses, in the thread of the broker."""
-    server = kafka._cluster._running
+    server = kafka._cluster.server.driver
     return kafka._call(
         lambda: sum(
             connection.decoder.buffered + transport.get_write_buffer_size()

@@ -68,8 +68,7 @@ def test_a_connection_that_ends_leaves_no_garbage(data: bytes, reset: bool) -> N
             client.socket.close()
         with RawClient(kafka.endpoints[0]) as last:  # by then those before it have been accepted
             last.ask(API_VERSIONS)
-        server = kafka._cluster._driver
-        assert server is not None
+        server = kafka._cluster.server.driver
         wait_until(lambda: not server.transports and not server.cluster.has_deadlines, "the end of all there was")
 
         assert not collected()
@@ -79,8 +78,7 @@ def test_garbage_is_seen() -> None:
     with FakeCluster(journal=0) as kafka:
         client = RawClient(kafka.endpoints[0])
         client.ask(API_VERSIONS)
-        server = kafka._cluster._driver
-        assert server is not None
+        server = kafka._cluster.server.driver
         (transport,) = server.transports.values()
         protocol: Any = transport.get_protocol()
         protocol.ring = protocol

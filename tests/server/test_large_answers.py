@@ -42,7 +42,7 @@ def records_of(answer: bytes) -> bytes:
 
 def unwritten(kafka: FakeCluster) -> int:
     """Return the bytes of responses that the broker has not written, of all connections."""
-    driver = kafka._cluster._running
+    driver = kafka._cluster.server.driver
     return kafka._call(lambda: sum(transport.get_write_buffer_size() for transport in driver.transports.values()))
 
 

@@ -40,7 +40,7 @@ def client(kafka: FakeCluster) -> Iterator[RawClient]:
 
 def log_of(kafka: FakeCluster) -> list[bytes]:
     """Return the batches in the leader's log of partition 0, as the clients sent them."""
-    partition = topic_of(kafka._cluster._running.cluster).partitions[0]
+    partition = topic_of(kafka._cluster.server.driver.cluster).partitions[0]
     return kafka._call(lambda: [logged.records for logged in partition.leader_log.batches])
 
 
@@ -109,7 +109,7 @@ def test_a_client_that_leaves_in_the_middle_of_a_large_request_leaves_one_line(
 def test_the_fields_around_large_records_are_read(kafka: FakeCluster, client: RawClient, version: int) -> None:
     """The first request also names a partition that does not exist. The second has a tagged field so long that the
     buffer of the frame is made before all of the field has arrived."""
-    topic = topic_of(kafka._cluster._running.cluster)
+    topic = topic_of(kafka._cluster.server.driver.cluster)
     name = topic.topic_id if version >= 13 else "t"
     records = batch(bytes(500_000))
     frame = produce(name, partitions={0: records, 7: records}, version=version)

@@ -410,7 +410,7 @@ async def silent(
     """Yield a connection of a client that does not read, and the broker's end of it."""
     reader, writer = await asyncio.open_connection(HOST, port)
     name = writer.get_extra_info("sockname")[1]
-    transports = kafka._at_home.transports
+    transports = kafka.server.driver.transports
 
     def found() -> list[asyncio.Transport]:
         return [
@@ -435,7 +435,7 @@ def close_unread(transport: asyncio.Transport) -> None:
 async def changed(kafka: AsyncFakeCluster, port: int) -> None:
     """Wait for the end of a change that closes this port."""
     await until(lambda: not is_open(port), f"port {port} to close")
-    await until(lambda: not kafka._running_listeners._changes, "the end of the change")
+    await until(lambda: not kafka.server.listeners._changes, "the end of the change")
 
 
 @pytest.mark.parametrize("new_loop", LOOPS.values(), ids=list(LOOPS))

@@ -22,8 +22,8 @@ def context_of(ca: Path, certificate: ClientCertificate | None = None) -> ssl.SS
 
 def endpoint(kafka: FakeCluster, listener: str) -> NodeEndpoint:
     """Return the address of the first broker's listener of that name."""
-    core = kafka._cluster._running.cluster
-    return core.registry[1].endpoint(kafka._cluster._arguments.listener(listener))
+    core = kafka._cluster.server.driver.cluster
+    return core.registry[1].endpoint(kafka._cluster.server.arguments.listener(listener))
 
 
 class TlsClient(RawClient):

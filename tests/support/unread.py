@@ -11,7 +11,7 @@ from fakebroker import FakeCluster
 
 def unread_bytes(kafka: FakeCluster) -> int:
     """Return the bytes in the buffers of the sockets, and those that were read and are no whole request yet."""
-    server = kafka._cluster._running
+    server = kafka._cluster.server.driver
 
     def count() -> int:
         total = 0

@@ -44,7 +44,7 @@ async def get_configs(here: Here) -> BrokerConfigs:
 async def alter_configs(here: Here, body: Configs) -> BrokerConfigs:
     """Set some settings of all brokers, or reset them to their value at the start with null; the others stay."""
     with given():
-        await change(here, here.cluster._alter_broker_configs_in_slices, settings(body.configs))
+        await change(here, here.administration.alter_broker_configs, settings(body.configs))
     return await get_configs(here)
 
 

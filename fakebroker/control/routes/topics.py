@@ -43,7 +43,7 @@ class Compacted(BaseModel):
 async def create_topic(here: Here, new: NewTopic) -> Response:
     """Create a topic."""
     with given():
-        await change(here, topic_made, here.cluster, new)
+        await change(here, topic_made, here, new)
     return await _topic(here, new.name, 201)
 
 
@@ -71,28 +71,28 @@ async def get_topic(here: Here, topic: TopicName) -> Response:
 @router.delete("/topics/{topic}", tags=["topics"], status_code=204)
 async def delete_topic(here: Here, topic: TopicName) -> None:
     """Delete a topic; requests parked for it get UNKNOWN_TOPIC_OR_PARTITION."""
-    await change(here, here.cluster._delete_topic_in_slices, topic)
+    await change(here, here.administration.delete_topic, topic)
 
 
 @router.put("/topics/{topic}/configs", tags=["settings"], response_model=TopicNow)
 async def alter_topic_configs(here: Here, topic: TopicName, body: Configs) -> Response:
     """Set some settings of a topic, or reset them with null; the others stay."""
     with given():
-        await change(here, here.cluster._alter_topic_configs_in_slices, topic, settings(body.configs))
+        await change(here, here.administration.alter_topic_configs, topic, settings(body.configs))
     return await _topic(here, topic)
 
 
 @router.post("/topics/{topic}/compact", tags=["topics"])
 async def compact(here: Here, topic: TopicName) -> Compacted:
     """Compact a topic with cleanup.policy=compact now. Returns how many partitions were cleaned."""
-    return Compacted(partitions=await change(here, here.cluster._compact_in_slices, topic))
+    return Compacted(partitions=await change(here, here.administration.compact, topic))
 
 
 @router.put("/partitions/{topic}/{index}/leader", tags=["topics"])
 async def move_leader(here: Here, topic: TopicName, index: Index, body: NewLeader) -> PartitionNow:
     """Make an in-sync replica the leader. Requests parked at the old leader get NOT_LEADER_OR_FOLLOWER."""
     with given():
-        here.cluster.move_leader(topic, index, body.broker)
+        here.administration.move_leader(topic, index, body.broker)
     return _partition(here, topic, index)
 
 
@@ -100,7 +100,7 @@ async def move_leader(here: Here, topic: TopicName, index: Index, body: NewLeade
 async def reassign(here: Here, topic: TopicName, index: Index, body: NewReplicas) -> PartitionNow:
     """Reassign a partition to other replicas; new ones copy the log as their follower behaviour says."""
     with given():
-        here.cluster.reassign(topic, index, body.brokers)
+        here.administration.reassign(topic, index, body.brokers)
     return _partition(here, topic, index)
 
 
@@ -133,7 +133,7 @@ async def set_followers(here: Here, body: Followers) -> None:
                 "resume": followers.resume,
             }[str(body.behaviour)]
             act(*whom)
-        await change(here, here.cluster._run_followers_in_slices, *wanted[0])
+        await change(here, here.administration.script_followers, *wanted[0])
 
 
 async def _topic(here: HostedCluster, name: str, status: int = 200) -> Response:

@@ -9,8 +9,8 @@ from typing import Any
 
 from fakebroker.control.toxiproxy.proxy import Proxy, address_of
 from fakebroker.control.toxiproxy.toxics import ApiError, bad_request, name_of, text
-from fakebroker.server.async_cluster import AsyncFakeCluster
 from fakebroker.server.made.everywhere import told_of
+from fakebroker.server.running.cluster_server import ClusterServer
 
 _MAX_PROXIES = 1_000
 
@@ -23,11 +23,11 @@ class Proxies:
         self._random = Random(f"toxicity and jitter of {seed}")
         self._turn = asyncio.Lock()
 
-    async def stand_before(self, cluster: AsyncFakeCluster, host: str, first_port: int) -> None:
+    async def stand_before(self, server: ClusterServer, host: str, first_port: int) -> None:
         """Create a proxy before each broker, that of the n-th at first_port + n - 1; 0 takes free ones. Raises
         OSError."""
-        there = _reached(cluster._arguments.places[0].host)
-        for number, broker_port in enumerate(cluster._running_listeners.ports, 1):
+        there = _reached(server.arguments.places[0].host)
+        for number, broker_port in enumerate(server.listeners.ports, 1):
             port = first_port and first_port + number - 1
             upstream = f"{there}:{broker_port}"
             proxy = Proxy(f"kafka{number}", f"{host}:{port}", upstream, self._random)
@@ -37,14 +37,14 @@ class Proxies:
                 raise OSError(error.message) from None
             self.all[proxy.name] = proxy
 
-    def advertise(self, cluster: AsyncFakeCluster) -> None:
+    def advertise(self, server: ClusterServer) -> None:
         """Advertise the proxies in place of the brokers, as far as they were not deleted: now, and again after a
         reset."""
-        core = cluster._running.cluster
-        for number, broker_id in enumerate(core.registry.broker_ids, 1):
+        registry = server.driver.cluster.registry
+        for number, broker_id in enumerate(registry.broker_ids, 1):
             if (proxy := self.all.get(f"kafka{number}")) is not None:
                 _, port = address_of(proxy.listen)
-                core.registry[broker_id].set_endpoint(core.registry[broker_id].endpoint().host, port)
+                registry[broker_id].set_endpoint(registry[broker_id].endpoint().host, port)
 
     def find(self, name: str) -> Proxy:
         proxy = self.all.get(name)

@@ -1,1 +1,1 @@
-"""The environment of a cluster: its thread, its event loop, its process, and the files that this may open."""
+"""The server of a cluster, and its environment: thread, event loop, process, and the files that this may open."""

@@ -99,5 +99,5 @@ def test_clients_of_both_families_are_told_what_they_reach(monkeypatch: pytest.M
 
 
 def place_of(**arguments: Any) -> tuple[str, bool]:
-    place = FakeCluster(brokers=1, **arguments)._cluster._arguments.places[0]
+    place = FakeCluster(brokers=1, **arguments)._cluster.server.arguments.places[0]
     return place.advertised_host, place.is_dialled

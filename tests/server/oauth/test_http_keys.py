@@ -401,10 +401,10 @@ def test_a_cluster_fetches_its_keys_for_each_life() -> None:
         async with key_server() as server:
             before = asyncio.all_tasks()
             async with of_keys(server.url) as kafka:
-                assert kafka._at_home.cluster.sasl.mechanisms.keys[server.url](TOKEN) == CLAIMS
+                assert kafka.server.driver.cluster.sasl.mechanisms.keys[server.url](TOKEN) == CLAIMS
                 server.serve_keys(LATER.jwks)
                 await kafka.reset()
-                assert kafka._at_home.cluster.sasl.mechanisms.keys[server.url](LATER.sign(CLAIMS)) == CLAIMS
+                assert kafka.server.driver.cluster.sasl.mechanisms.keys[server.url](LATER.sign(CLAIMS)) == CLAIMS
             assert len(server.requests) == 2
             await until(lambda: asyncio.all_tasks() <= before, "the end of the task")
 
@@ -422,12 +422,12 @@ def test_a_reset_without_the_keys_changes_nothing(response: bytes | None, monkey
                 patch.setattr(http_keys, "_MOST_S", 0.05)
                 with pytest.raises(ConfigError, match="cannot be read"):
                     await kafka.reset()
-            assert kafka._at_home.cluster.sasl.mechanisms.keys[server.url](TOKEN) == CLAIMS
-            assert list(kafka._at_home.cluster.metadata.topic_names()) == ["t"]
+            assert kafka.server.driver.cluster.sasl.mechanisms.keys[server.url](TOKEN) == CLAIMS
+            assert list(kafka.server.driver.cluster.metadata.topic_names()) == ["t"]
             assert not is_open(kafka.brokers[2].endpoint.port)
             server.serve_keys(SIGNER.jwks)
             await kafka.reset()
-            assert kafka._at_home.cluster.sasl.mechanisms.keys[server.url](TOKEN) == CLAIMS
+            assert kafka.server.driver.cluster.sasl.mechanisms.keys[server.url](TOKEN) == CLAIMS
             assert is_open(kafka.brokers[2].endpoint.port)
 
     run(test())
@@ -438,7 +438,7 @@ def test_the_case_of_the_scheme_has_no_meaning() -> None:
         async with key_server() as server:
             url = server.url.replace("http", "HTTP")
             async with of_keys(url) as kafka:
-                assert kafka._at_home.cluster.sasl.mechanisms.keys[url](TOKEN) == CLAIMS
+                assert kafka.server.driver.cluster.sasl.mechanisms.keys[url](TOKEN) == CLAIMS
 
     run(test())
 
@@ -446,7 +446,7 @@ def test_the_case_of_the_scheme_has_no_meaning() -> None:
 def test_a_reset_takes_the_keys_of_all_servers_or_none() -> None:
     async def test() -> None:
         async with key_server() as one, key_server() as other, of_keys(one.url, others=[other.url]) as kafka:
-            verify = kafka._at_home.cluster.sasl.mechanisms.keys[one.url]
+            verify = kafka.server.driver.cluster.sasl.mechanisms.keys[one.url]
             one.serve_keys(LATER.jwks)
             other.response = UNAVAILABLE
             with pytest.raises(ConfigError, match="cannot be read"):
@@ -494,7 +494,7 @@ def test_a_reset_does_not_reset_a_later_life() -> None:
             held.set()
             with pytest.raises(RuntimeError, match="stopped before its reset"):
                 await resetting
-            assert list(kafka._at_home.cluster.metadata.topic_names()) == ["t"]
+            assert list(kafka.server.driver.cluster.metadata.topic_names()) == ["t"]
 
     run(test())
 
@@ -518,14 +518,14 @@ def test_a_server_with_tls_needs_a_trusted_certificate(monkeypatch: pytest.Monke
     async def test() -> None:
         async with AsyncFakeCluster(brokers=1, listeners=["SSL"]) as kafka:
             [listener] = kafka.listeners
-            config = kafka._at_home.config_of(1, listener)
-            contexts = kafka._running_listeners.contexts
+            config = kafka.server.driver.config_of(1, listener)
+            contexts = kafka.server.listeners.contexts
             assert contexts is not None
             async with key_server(contexts.context(config, 1, listener.name)) as server:
                 with pytest.raises(ConfigError, match="certificate verify failed"):
                     await of_keys(server.url).start()
                 monkeypatch.setenv("SSL_CERT_FILE", str(kafka.tls.ca))
                 async with of_keys(server.url) as trusting:
-                    assert trusting._at_home.cluster.sasl.mechanisms.keys[server.url](TOKEN) == CLAIMS
+                    assert trusting.server.driver.cluster.sasl.mechanisms.keys[server.url](TOKEN) == CLAIMS
 
     run(test())

@@ -170,7 +170,7 @@ def test_the_cluster_is_what_the_file_says(tmp_path: Path) -> None:
         assert producer.flush(0.05) == 1
         kafka.clock.advance(1)
         assert producer.flush(LIMIT_S) == 0
-        controller = kafka._call(lambda: kafka._cluster._at_home.cluster.controller)
+        controller = kafka._call(lambda: kafka._cluster.server.driver.cluster.controller)
         assert [p.replica_ids for p in controller.existing("placed").partitions] == [[3, 1], [1, 2]]
 
     assert answers == [None]
@@ -243,7 +243,7 @@ def test_a_cluster_that_cannot_be_set_up_has_no_port_open_and_can_be_tried_again
     for _ in range(2):
         with pytest.raises(ScenarioError, match="cannot be reached"):
             kafka.start()
-    assert kafka._cluster._descriptors() == []
+    assert kafka._cluster.server.descriptors() == []
 
 
 def test_what_arises_at_the_start_does_so_after_each_reset(tmp_path: Path) -> None:

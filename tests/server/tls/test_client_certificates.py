@@ -17,7 +17,7 @@ API_VERSIONS = request(18, 0, {})
 
 
 def principals(kafka: FakeCluster) -> set[str]:
-    return kafka._call(lambda: {str(transport.principal) for transport in kafka._cluster._running.transports})
+    return kafka._call(lambda: {str(transport.principal) for transport in kafka._cluster.server.driver.transports})
 
 
 def is_refused(client: TlsClient, frame: bytes = METADATA) -> bool:

@@ -91,7 +91,7 @@ def send(request: pytest.FixtureRequest) -> Send:
 
 
 def connections(kafka: FakeCluster) -> int:
-    return kafka._call(lambda: len(kafka._cluster._running.transports))
+    return kafka._call(lambda: len(kafka._cluster.server.driver.transports))
 
 
 def test_a_producer_with_acks_0_loses_nothing(kafka: FakeCluster, send: Send) -> None:

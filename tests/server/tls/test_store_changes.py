@@ -237,7 +237,7 @@ def test_contexts_that_no_listener_uses_are_dropped(theirs: Certificates) -> Non
             changed = {f"{TRUSTSTORE}.type": "PEM", f"{TRUSTSTORE}.certificates": f"{text}\n{count}"}
             assert alter(kafka, {**changed}) == (0, "")
             assert serial(kafka, kafka.tls.ca)
-        contexts = kafka._call(lambda: kafka._cluster._running_listeners.contexts)
+        contexts = kafka._call(lambda: kafka._cluster.server.listeners.contexts)
         assert contexts is not None
         assert len(contexts._made) <= 2
 
@@ -248,7 +248,7 @@ def test_a_removed_listener_leaves_no_context() -> None:
         "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,SSL:SSL,EXTRA:SSL",
     }
     with FakeCluster(brokers=1, listeners=["PLAINTEXT", "SSL"]) as kafka:
-        contexts = kafka._call(lambda: kafka._cluster._running_listeners.contexts)
+        contexts = kafka._call(lambda: kafka._cluster.server.listeners.contexts)
         assert contexts is not None
         assert alter(kafka, added) == (0, "")
         wait_until(lambda: len(contexts._usable) == 2, "the added listener")

@@ -43,7 +43,7 @@ def plain(kafka: FakeCluster, listener: str) -> RawClient:
 
 
 def connections(kafka: FakeCluster) -> int:
-    return kafka._call(lambda: len(kafka._cluster._running.transports))
+    return kafka._call(lambda: len(kafka._cluster.server.driver.transports))
 
 
 def test_a_client_is_told_the_addresses_of_its_own_listener(kafka: FakeCluster) -> None:

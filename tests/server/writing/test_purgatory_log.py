@@ -59,5 +59,5 @@ def test_a_cluster_has_them_where_the_log_shows_debug_lines(
     """The listeners cost nothing at other levels."""
     caplog.set_level(level, "fakebroker")
     with FakeCluster(brokers=1, journal=0) as kafka:
-        listeners = kafka._cluster._running.cluster.probe.listeners
+        listeners = kafka._cluster.server.driver.cluster.probe.listeners
         assert (log_unparked in [listener for listener, _ in listeners]) == is_there

@@ -334,7 +334,7 @@ def test_defaults_for_tests(run: Run) -> None:
         import pytest
 
         def delay(kafka):
-            return kafka._cluster._arguments.config.group_initial_rebalance_delay_ms
+            return kafka._cluster.server.arguments.config.group_initial_rebalance_delay_ms
 
         def test_of_the_settings(kafka_broker):
             assert delay(kafka_broker) == 0
