@@ -202,7 +202,6 @@ SPLIT = {  # classes that are still split over files by inheritance; the list on
     "fakebroker.core.replication.assignment.ReplicaAssignment",
     "fakebroker.network.reading.Reading",
     "fakebroker.network.turn.Turn",
-    "fakebroker.producer.transactions.sequences_4_3.SequencedManager43",
     "fakebroker.server.administration.Administration",
 }
 
