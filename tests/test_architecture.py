@@ -198,9 +198,6 @@ SPLIT = {  # classes that are still split over files by inheritance; the list on
     "fakebroker.core.coordinator.lifecycle.CoordinatedPartitions",
     "fakebroker.core.groups.classic.roster.Roster",
     "fakebroker.core.log.contents.LogContents",
-    "fakebroker.producer.client.record_doors.RecordDoors",
-    "fakebroker.producer.client.transaction_doors.TransactionDoors",
-    "fakebroker.producer.transactions.sequences_4_3.SequencedManager43",
 }
 
 SAME_NAME = {  # class names that two classes have, with the reason

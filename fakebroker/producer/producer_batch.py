@@ -6,7 +6,7 @@ Theory   A batch ends once: it succeeds, fails, or is aborted. Later results are
          has one, from its creation.
 Units    milliseconds.
 Source   clients/.../producer/internals/ProducerBatch.java of 2.0 and 4.3.
-Differs  Callbacks must not raise: client/record_doors.py guards the callbacks of a user.
+Differs  Callbacks must not raise: client/record_sends.py guards the callbacks of a user.
 """
 
 from __future__ import annotations

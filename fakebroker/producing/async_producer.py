@@ -23,7 +23,7 @@ from types import TracebackType
 from typing import Any, Final
 
 from fakebroker.producer.client.kafka_producer import KafkaProducer
-from fakebroker.producer.client.transaction_doors import TransactionCall
+from fakebroker.producer.client.transaction_calls import TransactionCall
 from fakebroker.producer.errors import IllegalProducerStateError, ProducerError
 from fakebroker.producer.journal.events import ProducerEvent
 from fakebroker.producer.journal.journal import DEFAULT_SIZE, ProducerJournal

@@ -71,9 +71,10 @@ TESTS = {
         "tests/producer/test_producer_golden.py",
     ],
     "fakebroker/producer/client/sending.py": ["tests/producer/client"],
-    "fakebroker/producer/client/record_doors.py": ["tests/producer/client"],
+    "fakebroker/producer/client/record_sends.py": ["tests/producer/client"],
     "fakebroker/producer/client/kafka_producer.py": ["tests/producer/client"],
-    "fakebroker/producer/client/transaction_doors.py": [
+    "fakebroker/producer/client/sender_thread.py": ["tests/producer/client"],
+    "fakebroker/producer/client/transaction_calls.py": [
         "tests/producer/client",
         "tests/testing/producing/test_transactional_producers.py",
     ],

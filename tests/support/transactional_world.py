@@ -4,7 +4,7 @@ records."""
 from __future__ import annotations
 
 from fakebroker.producer.client.sending import Sending
-from fakebroker.producer.client.transaction_doors import TransactionCall
+from fakebroker.producer.client.transaction_calls import TransactionCall
 from fakebroker.producer.errors import (
     ProducerError,
 )

@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 from fakebroker.producer.client.kafka_producer import KafkaProducer
 from fakebroker.producer.client.sending import Sending
-from fakebroker.producer.client.transaction_doors import TransactionCall
+from fakebroker.producer.client.transaction_calls import TransactionCall
 from fakebroker.producer.producer_batch import Callback
 from fakebroker.producer.record_batch_builder import Headers
 

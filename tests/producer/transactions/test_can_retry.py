@@ -162,7 +162,8 @@ def test_an_epoch_that_begins_has_nothing_unresolved() -> None:
     assert isinstance(manager, TransactionManager43)
     batch = sent(manager)
     manager.mark_sequence_unresolved(batch)
-    manager.request_idempotent_epoch_bump_for_partition(PARTITION)
+    assert manager.can_retry(refused(UNKNOWN_ID), batch)
+    assert manager.has_unresolved_sequence(PARTITION)
     manager.bump_idempotent_epoch_and_reset_id_if_needed()
     assert not manager.has_unresolved_sequence(PARTITION)
 
@@ -172,8 +173,7 @@ def test_after_the_last_epoch_another_id_is_asked_for() -> None:
     assert isinstance(manager, TransactionManager43)
     manager.state = State.READY
     manager.producer_id_and_epoch = ProducerIdAndEpoch(7, 2**15 - 1)
-    sent(manager)
-    manager.request_idempotent_epoch_bump_for_partition(PARTITION)
+    assert manager.can_retry(refused(UNKNOWN_ID), sent(manager))
     manager.bump_idempotent_epoch_and_reset_id_if_needed()
     assert manager.state is State.INITIALIZING
     assert not manager.has_producer_id
@@ -193,8 +193,9 @@ def test_an_unknown_producer_in_a_transaction_forgets_the_partition() -> None:
     manager = manager_of("4.3", transactional_id="tx")
     assert isinstance(manager, TransactionManager43)
     manager.state = State.IN_TRANSACTION
+    sent(manager)
     manager.handle_failed_batch(sent(manager), BrokerError(UNKNOWN_ID), True)
-    assert manager.partitions.find(PARTITION) is None
+    assert sent(manager).base_sequence == 0
 
 
 def test_a_later_batch_behind_a_gap_is_retried_without_an_epoch_bump() -> None:

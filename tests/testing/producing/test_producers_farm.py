@@ -116,7 +116,7 @@ def test_nothing_of_what_is_over_is_kept() -> None:
         assert isinstance(own, ProducerJournal)
         assert own.dropped > 1_000
         assert len(own) == 0
-        assert len(producer.producer._blocked) < 100
+        assert len(producer.producer._sends._blocked) < 100
         assert len(producer.producer._connections._sent_ms) < 10
 
 

@@ -10,7 +10,7 @@ from support import doses
 from support.transactional_world import PARTITIONS, World
 
 from fakebroker.producer.client.sending import Sending
-from fakebroker.producer.client.transaction_doors import TransactionCall
+from fakebroker.producer.client.transaction_calls import TransactionCall
 from fakebroker.producer.errors import (
     ProducerTimeoutError,
 )

@@ -1,7 +1,7 @@
 """Sending a record: from `send` through metadata and memory into a batch, or to an error.
 
 Theory   A record that waits for the metadata of its topic is in `_waiting`; one that waits for memory is in the queue
-         of the buffer pool.
+         of the buffer pool. A record that begins a batch or fills one wakes the sender.
 Units    monotonic milliseconds; record timestamps are whatever the caller passes.
 Source   KafkaProducer.doSend of 2.0, 2.8 (KIP-480) and 4.3.
 Differs  If Kafka's `send` calls a callback itself, for a refused record, it throws what the callback raises. Here this
@@ -13,17 +13,18 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from functools import partial
+from typing import final
 
 from fakebroker.producer.accumulator_2_0 import RecordAccumulator20
 from fakebroker.producer.accumulator_4_3 import RecordAccumulator43
 from fakebroker.producer.append import RecordAppend
+from fakebroker.producer.client.sender_thread import SenderThread
 from fakebroker.producer.client.sending import (
     InvalidPartitionError,
     Sending,
     goes_on_after_waiting,
     wait_on_metadata,
 )
-from fakebroker.producer.client.transaction_doors import TransactionDoors
 from fakebroker.producer.errors import (
     AfterCloseError,
     BufferTooSmallError,
@@ -43,16 +44,12 @@ from fakebroker.producer.journal.events import (
 )
 from fakebroker.producer.journal.probe import ProducerProbe
 from fakebroker.producer.metadata.metadata import Metadata
-from fakebroker.producer.metadata.metadata_2_0 import Metadata20
-from fakebroker.producer.metadata.metadata_4_3 import Metadata43
 from fakebroker.producer.metadata_snapshot import MetadataSnapshot
 from fakebroker.producer.partitioner import Partitioner
 from fakebroker.producer.producer_batch import Callback, ProducerBatch, RecordMetadata
-from fakebroker.producer.producer_config import ProducerConfig
 from fakebroker.producer.record_batch_builder import Headers, estimate_size_upper_bound
 from fakebroker.producer.sending import words
 from fakebroker.producer.sending.response_errors import BrokerError
-from fakebroker.producer.transactions.api_versions import ApiVersions
 from fakebroker.producer.transactions.transaction_manager_2_0 import TransactionManager20
 from fakebroker.producer.transactions.transaction_manager_4_3 import TransactionManager43
 from fakebroker.protocol.error_code import kafka_name
@@ -64,34 +61,31 @@ _log = logging.getLogger("fakebroker.producer")
 _NOT_CALLED_BACK = (ProducerClosedError, BufferTooSmallError, IllegalProducerStateError, InvalidPartitionError)
 
 
-class RecordDoors(TransactionDoors):
-    """The part of KafkaProducer that sends records. `probe` is there once it has a listener."""
+@final
+class RecordSends:
+    """The records that are sent, until each is in a batch or refused. `advance_to` continues those that wait for
+    metadata; call it after each step of the sender and at `next_deadline_ms`. `probe` is there once the producer has a
+    listener."""
 
     def __init__(
         self,
-        config: ProducerConfig,
+        metadata: Metadata,
+        accumulator: RecordAccumulator20 | RecordAccumulator43,
         random_int: Callable[[], int],
-        random: Callable[[], float],
-        api_versions: ApiVersions,
+        thread: SenderThread,
     ) -> None:
+        config = accumulator.config
         generation = config.generation
-        self.metadata: Metadata
-        self.accumulator: RecordAccumulator20 | RecordAccumulator43
-        if generation.has_delivery_timeout:
-            self.metadata = Metadata43(config, random)
-            new = TransactionManager43(config, api_versions) if config.enable_idempotence else None
-            self.accumulator = RecordAccumulator43(config, random_int, random, transaction_manager=new)
-        else:
-            self.metadata = Metadata20(config)
-            old = TransactionManager20(config) if config.enable_idempotence else None
-            self.accumulator = RecordAccumulator20(config, old)
-        super().__init__(config, self.accumulator.transaction_manager)
         self.probe: ProducerProbe | None = None
+        self._config = config
+        self._metadata = metadata
+        self._accumulator = accumulator
+        self._manager = accumulator.transaction_manager
+        self._sender_thread = thread
         self._partitioner = Partitioner(generation, random_int, config.partitioner_ignore_keys)
         self._is_sticky = generation.has_sticky_partitioner and not generation.has_built_in_partitioner
         self._waiting: list[Sending] = []
         self._blocked: dict[Sending, tuple[str, int]] = {}  # for the probe: reason and start of the wait
-        self._close_until_ms: int | None = None
 
     def send(
         self,
@@ -99,37 +93,35 @@ class RecordDoors(TransactionDoors):
         value: bytes | None,
         timestamp_ms: int,
         now_ms: int,
-        key: bytes | None = None,
-        partition: int | None = None,
-        headers: Headers = (),
-        callback: Callback | None = None,
+        key: bytes | None,
+        partition: int | None,
+        headers: Headers,
+        callback: Callback | None,
     ) -> Sending:
-        """Send a record. The callback is called at its end, even if the record is refused here. Exceptions of the
-        callback go to the log `fakebroker.producer` and stop nothing."""
+        """Put a record into a batch, or let it wait for metadata or memory, or refuse it."""
         guarded = None if callback is None else _guarded(callback, topic)
         sending = Sending(topic, partition, key, value, headers, timestamp_ms, guarded, now_ms)
         if self.probe is not None:
             self.probe.now_ms = now_ms
             self._tell_sent(self.probe, sending)
         try:
-            if self._is_closing:
+            if not self._sender_thread.is_running:
                 raise AfterCloseError(words.CLOSED)
-            if wait_on_metadata(sending, self.metadata, now_ms):
+            if wait_on_metadata(sending, self._metadata, now_ms):
                 self._append(sending, now_ms)
             else:
                 self._waiting.append(sending)
                 if self.probe is not None:
                     self._tell_blocked(self.probe, sending, "metadata")
-                self._wake(now_ms)
-                if self.config.max_block_ms == 0:
-                    self._look_at_waiting(now_ms)
+                self._sender_thread.wake(now_ms)
+                if self._config.max_block_ms == 0:
+                    self.advance_to(now_ms)
         except ProducerError as error:
             self._refuse(sending, error)
         return sending
 
     def withdraw(self, sending: Sending, now_ms: int) -> None:
-        """Withdraw a record of which the caller stops waiting, like an interrupted thread. It is not sent and not
-        called back, and its memory is free. Nothing happens if it is done: a record in a batch cannot be withdrawn."""
+        """Refuse a record that waits, without a callback. Nothing happens if it is done."""
         if sending.is_done:
             return
         if self.probe is not None:
@@ -139,19 +131,17 @@ class RecordDoors(TransactionDoors):
             self._waiting.remove(sending)
             self._refuse(sending, ProducerError("The record was taken back while it waited for metadata."))
             return
-        self.accumulator.withdraw(append, ProducerError("The record was taken back while it waited for memory."))
-        self.accumulator.run_woken(now_ms)
+        self._accumulator.withdraw(append, ProducerError("The record was taken back while it waited for memory."))
+        self._accumulator.run_woken(now_ms)
 
-    @property
-    def _is_closing(self) -> bool:
-        return self._close_until_ms is not None
-
-    def _look_at_waiting(self, now_ms: int) -> None:
+    def advance_to(self, now_ms: int) -> None:
+        if not self._waiting:
+            return
         for sending in list(self._waiting):
             try:
-                if self._is_closing:
+                if not self._sender_thread.is_running:
                     raise ProducerClosedError(words.CLOSED_WHILE_SENDING)
-                if not goes_on_after_waiting(sending, self.metadata, now_ms):
+                if not goes_on_after_waiting(sending, self._metadata, now_ms):
                     continue
                 self._waiting.remove(sending)
                 self._append(sending, now_ms)
@@ -160,16 +150,22 @@ class RecordDoors(TransactionDoors):
                     self._waiting.remove(sending)
                 self._refuse(sending, error)
 
+    def next_deadline_ms(self) -> int | None:
+        """Return when the next record has waited for metadata for too long."""
+        if not self._waiting:
+            return None
+        return min(sending.began_ms for sending in self._waiting) + self._config.max_block_ms
+
     def _append(self, sending: Sending, now_ms: int) -> None:
         if self.probe is not None:
             self._tell_unblocked(self.probe, sending)
-        snapshot = self.metadata.fetch()
+        snapshot = self._metadata.fetch()
         partition = self._partitioner.partition(sending.topic, sending.partition, sending.key, snapshot)
         size = estimate_size_upper_bound(sending.key, sending.value, sending.headers)
-        most = self.config.max_request_size
+        most = self._config.max_request_size
         if size > most:
-            raise RecordTooLargeError(words.too_large_for_request(size, most, self.config.generation))
-        if size > self.config.buffer_memory:
+            raise RecordTooLargeError(words.too_large_for_request(size, most, self._config.generation))
+        if size > self._config.buffer_memory:
             raise RecordTooLargeError(words.too_large_for_memory(size))
         if isinstance(self._manager, TransactionManager20) and self._manager.is_transactional:
             assert partition is not None, "2.0 knows the partition of each record before it is in a batch"
@@ -192,7 +188,7 @@ class RecordDoors(TransactionDoors):
             if not append.abort_for_new_batch:
                 self._appended(sending, append, now_ms)
 
-        return self.accumulator.append(
+        return self._accumulator.append(
             sending.topic,
             partition,
             sending.timestamp_ms,
@@ -200,7 +196,7 @@ class RecordDoors(TransactionDoors):
             sending.value,
             sending.headers,
             sending.callback,
-            max(0, self.config.max_block_ms - (now_ms - sending.began_ms)),
+            max(0, self._config.max_block_ms - (now_ms - sending.began_ms)),
             now_ms,
             snapshot,
             appended,
@@ -227,7 +223,7 @@ class RecordDoors(TransactionDoors):
                 return
         sending.is_done = True
         if append.batch_is_full or append.new_batch_created:
-            self._wake(now_ms)
+            self._sender_thread.wake(now_ms)
 
     def _refuse(self, sending: Sending, error: ProducerError) -> None:
         sending.is_done = True
