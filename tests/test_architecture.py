@@ -195,7 +195,6 @@ FILES_OF_A_FOLDER = 20
 LINES_OF_A_FUNCTION = 100
 LINES_OF_A_CLASS = 320
 SPLIT = {  # classes that are still split over files by inheritance; the list only shrinks
-    "fakebroker.core.coordinator.lifecycle.CoordinatedPartitions",
     "fakebroker.core.coordinator.shard.CoordinatorShard",
     "fakebroker.core.groups.classic.roster.Roster",
     "fakebroker.core.log.contents.LogContents",
