@@ -194,12 +194,6 @@ CORE_ROOMS: dict[str, set[str]] = {
 FILES_OF_A_FOLDER = 20
 LINES_OF_A_FUNCTION = 100
 LINES_OF_A_CLASS = 320
-SPLIT = {  # classes that are still split over files by inheritance; the list only shrinks
-    "fakebroker.core.coordinator.lifecycle.CoordinatedPartitions",
-    "fakebroker.core.groups.classic.roster.Roster",
-    "fakebroker.core.log.contents.LogContents",
-}
-
 SAME_NAME = {  # class names that two classes have, with the reason
     "Action": "public in fakebroker.testing: an action of a plan; also an action of a fault",
     "Expired": "a title in the OpenAPI document: an expired cluster; also an event of the journal",
@@ -501,8 +495,7 @@ def test_a_base_with_work_of_its_own_has_several_children() -> None:
         for name, (module, class_) in classes.items()
         if name not in called and len(own := children.get(name, [])) == 1 and own[0] != module and class_.does_work
     }
-    assert split - SPLIT == set(), "join it with its child, or let the child have it"
-    assert SPLIT - split == set(), "take it off the list"
+    assert split == set(), "join it with its child, or let the child have it"
 
 
 def _made(node: ast.AST) -> Sequence[ast.expr | None]:

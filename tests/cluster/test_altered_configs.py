@@ -281,7 +281,7 @@ def test_memory_of_the_logs() -> None:
     log = simulation.partition().leader_log
     alter_brokers(simulation, log_memory_bytes="1000")
     send(simulation)
-    assert log.bytes_in_memory < log.size_in_bytes == 11 * len(SMALL)
+    assert log.contents.bytes_in_memory < log.size_in_bytes == 11 * len(SMALL)
     alter_brokers(simulation, log_memory_full="delete")
     send(simulation)
     send(simulation)

@@ -2,32 +2,131 @@
 
 Theory   Operations on the state of a partition run one after the other (events.py). The response of a write operation
          is sent when its records are committed. A read operation sees committed state, and its response is sent at
-         once. Timeouts, results of tasks and high watermarks are events too, so there is one order of all.
+         once. Timeouts, results of tasks and high watermarks are events too, so there is one order of all. For one
+         partition between its load and its unload, see lifecycle.py.
 Units    milliseconds; partitions by their index.
 Source   coordinator-common/.../common/runtime/CoordinatorRuntime.java @ 4.4 (read out of the released jars):
-         scheduleWriteOperation, scheduleReadOperation, scheduleWriteAllOperation, scheduleReadAllOperation.
+         scheduleWriteOperation, scheduleReadOperation, scheduleWriteAllOperation, scheduleReadAllOperation,
+         scheduleLoadOperation, scheduleUnloadOperation, HighWatermarkListener.
 Differs  One thread: an operation that finds the queue empty runs before its call returns.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+from collections.abc import Callable, Collection
+from functools import partial
+from typing import Any, Generic, TypeVar, final
 
-from fakebroker.core.coordinator.context import CoordinatorContext
-from fakebroker.core.coordinator.errors import unknown_server_error
-from fakebroker.core.coordinator.lifecycle import CoordinatedPartitions, S
+from fakebroker.core.clock import Now
+from fakebroker.core.controller.topics import Topic
+from fakebroker.core.coordinator.context import CoordinatorContext, CoordinatorState
+from fakebroker.core.coordinator.errors import not_coordinator, unknown_server_error
+from fakebroker.core.coordinator.events import EventQueue, Report
+from fakebroker.core.coordinator.lifecycle import CoordinatedPartition, DelayedCall, NewShard, S
+from fakebroker.core.coordinator.loading import Decode
+from fakebroker.core.coordinator.partition_timers import PartitionExecutor, PartitionTimers
+from fakebroker.core.coordinator.partition_writer import PartitionWriter
 from fakebroker.core.coordinator.result import CoordinatorResult
 from fakebroker.core.coordinator.write_event import WriteEvent
+from fakebroker.core.in_turns import InTurns
+from fakebroker.core.purgatory.deadlines import ClientDeadlines, TimerDeadlines
 from fakebroker.core.transactions.markers import Producer, TxnMarker
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.slices import Slices
+from timingwheel import TimerTask
 
 T = TypeVar("T")
 
 
-class CoordinatorRuntime(CoordinatedPartitions[S]):
-    """The coordinators of one broker for one topic."""
+@final
+class CoordinatorRuntime(Generic[S]):
+    """The coordinators of one broker for one topic, by the index of the partition."""
+
+    def __init__(
+        self,
+        new_shard: NewShard[S],
+        writer: PartitionWriter,
+        decode: Decode,
+        deadlines: TimerDeadlines,
+        client_deadlines: ClientDeadlines,
+        watch: Callable[[int, WriteEvent], None],
+        now: Callable[[], Now],
+        write_timeout_ms: Callable[[], int],
+        linger_ms: Callable[[], int],
+        report: Report,
+    ) -> None:
+        """Store the services. `watch` lets an event wait for the high watermark of a partition, up to its timeout."""
+        self._new_shard = new_shard
+        self.writer = writer
+        self._decode = decode
+        self._deadlines = deadlines
+        self._client_deadlines = client_deadlines
+        self._watch = watch
+        self._now = now
+        self._write_timeout_ms = write_timeout_ms
+        self._linger_ms = linger_ms
+        self._events = EventQueue(report, self._soon)
+        self.in_turns = InTurns(self._soon, report)
+        self._partitions: dict[int, CoordinatedPartition[S]] = {}
+        self._is_closed = False
+
+    def context(self, index: int) -> CoordinatorContext[S] | None:
+        """Return the context, for inspection only."""
+        partition = self._partitions.get(index)
+        return None if partition is None else partition.context
+
+    # Elections, topic changes, and the stop of the broker.
+
+    def schedule_load_operation(self, index: int, epoch: int) -> None:
+        """Load the partition that this broker leads in this epoch."""
+
+        def load() -> None:
+            partition = self._partitions.get(index)
+            if self._is_closed or (partition is not None and partition.context.epoch >= epoch):
+                return
+            if partition is not None and partition.context.state is not CoordinatorState.FAILED:
+                partition.context.epoch = epoch  # it is loading already, or active
+                return
+            self._load(index, epoch)
+
+        self._events.enqueue_last(load)
+
+    def schedule_unload_operation(self, index: int, epoch: int | None) -> None:
+        """Unload a partition that this broker no longer leads as of this epoch; None if the topic is deleted."""
+
+        def unload() -> None:
+            partition = self._partitions.get(index)
+            if partition is not None and (epoch is None or partition.context.epoch < epoch):
+                del self._partitions[index]
+                partition.unload(CoordinatorState.CLOSED)
+
+        self._events.enqueue_last(unload)
+
+    def on_topics_changed(self, changed: Collection[str], deleted: Collection[Topic]) -> None:
+        """Notify the active partitions. A partition that is loading reads the metadata afterwards."""
+
+        def notify(index: int) -> None:
+            partition = self._partitions.get(index)
+            if partition is not None:
+                partition.on_topics_changed(changed, deleted)
+
+        for index in list(self._partitions):
+            self._events.enqueue_last(partial(notify, index))
+
+    def close(self) -> None:
+        """Stop, with the broker: waiting operations get NOT_COORDINATOR, and later events do nothing."""
+        self._is_closed = True
+        self._events.abandon(not_coordinator())
+
+        def close() -> None:
+            partitions = list(self._partitions.values())
+            self._partitions.clear()
+            for partition in partitions:
+                partition.unload(CoordinatorState.CLOSED)
+
+        self._events.enqueue_last(close)
+
+    # Operations.
 
     def schedule_write_operation(
         self,
@@ -39,11 +138,10 @@ class CoordinatorRuntime(CoordinatedPartitions[S]):
         """Run the operation on the state of a partition, and write its records. Call `then` once: with the response
         when they are committed, or with the error. A timeout is also an error."""
 
-        def work(context: CoordinatorContext[S], event: WriteEvent) -> None:
-            assert context.shard is not None
-            event.result = operation(context.shard)
-            context.append(event)
-            self._maybe_flush(index, context)
+        def work(partition: CoordinatedPartition[S], event: WriteEvent) -> None:
+            event.result = operation(partition.shard)
+            partition.context.append(event)
+            partition.maybe_flush()
 
         self._schedule(name, index, work, then)
 
@@ -58,14 +156,13 @@ class CoordinatorRuntime(CoordinatedPartitions[S]):
         """Run a long write operation in slices. With a producer, its records belong to that producer's transaction. All
         its records are one append to the log."""
 
-        def work(context: CoordinatorContext[S], event: WriteEvent) -> Slices[None]:
-            assert context.shard is not None
-            event.result = yield from operation(context.shard)
+        def work(partition: CoordinatedPartition[S], event: WriteEvent) -> Slices[None]:
+            event.result = yield from operation(partition.shard)
             if producer is not None:
-                yield from context.append_in_transaction(event, producer)
+                yield from partition.context.append_in_transaction(event, producer)
                 return
-            yield from context.append_in_slices(event)
-            self._maybe_flush(index, context)
+            yield from partition.context.append_in_slices(event)
+            partition.maybe_flush()
 
         self._schedule_in_slices(name, index, work, then)
 
@@ -74,9 +171,9 @@ class CoordinatorRuntime(CoordinatedPartitions[S]):
     ) -> None:
         """Write the transaction marker to a partition."""
 
-        def work(context: CoordinatorContext[S], event: WriteEvent) -> Slices[None]:
+        def work(partition: CoordinatedPartition[S], event: WriteEvent) -> Slices[None]:
             event.result = CoordinatorResult((), None)
-            yield from context.complete_transaction(event, txn_marker)
+            yield from partition.context.complete_transaction(event, txn_marker)
 
         self._schedule_in_slices(name, index, work, then)
 
@@ -84,7 +181,7 @@ class CoordinatorRuntime(CoordinatedPartitions[S]):
         self,
         name: str,
         index: int,
-        work: Callable[[CoordinatorContext[S], WriteEvent], None],
+        work: Callable[[CoordinatedPartition[S], WriteEvent], None],
         then: Callable[[Any], None],
     ) -> None:
         event = self._new_event(name, index, then)
@@ -92,11 +189,8 @@ class CoordinatorRuntime(CoordinatedPartitions[S]):
         def execute() -> None:
             try:
                 work(self._active(index), event)
-            except KafkaError as error:
-                event.complete(error.with_traceback(None))
-            except Exception as bug:
-                self._events.report(name, bug)
-                event.complete(unknown_server_error())
+            except Exception as error:
+                event.complete(self._told_as(name, error))
 
         self._events.enqueue_last(execute)
 
@@ -104,7 +198,7 @@ class CoordinatorRuntime(CoordinatedPartitions[S]):
         self,
         name: str,
         index: int,
-        work: Callable[[CoordinatorContext[S], WriteEvent], Slices[None]],
+        work: Callable[[CoordinatedPartition[S], WriteEvent], Slices[None]],
         then: Callable[[Any], None],
     ) -> None:
         event = self._new_event(name, index, then)
@@ -112,11 +206,8 @@ class CoordinatorRuntime(CoordinatedPartitions[S]):
         def execute() -> Slices[None]:
             try:
                 yield from work(self._active(index), event)
-            except KafkaError as error:
-                event.complete(error.with_traceback(None))
-            except Exception as bug:
-                self._events.report(name, bug)
-                event.complete(unknown_server_error())
+            except Exception as error:
+                event.complete(self._told_as(name, error))
 
         self._events.enqueue_last(execute)
 
@@ -135,14 +226,10 @@ class CoordinatorRuntime(CoordinatedPartitions[S]):
         def execute() -> None:
             response: T | KafkaError
             try:
-                context = self._active(index)
-                assert context.shard is not None
-                response = operation(context.shard, context.last_committed_offset)
-            except KafkaError as error:
-                response = error.with_traceback(None)
-            except Exception as bug:
-                self._events.report(name, bug)
-                response = unknown_server_error()
+                partition = self._active(index)
+                response = operation(partition.shard, partition.context.last_committed_offset)
+            except Exception as error:
+                response = self._told_as(name, error)
             then(response)
 
         self._events.enqueue_last(execute)
@@ -159,14 +246,10 @@ class CoordinatorRuntime(CoordinatedPartitions[S]):
         def execute() -> Slices[None]:
             response: T | KafkaError
             try:
-                context = self._active(index)
-                assert context.shard is not None
-                response = yield from operation(context.shard, context.last_committed_offset)
-            except KafkaError as error:
-                response = error.with_traceback(None)
-            except Exception as bug:
-                self._events.report(name, bug)
-                response = unknown_server_error()
+                partition = self._active(index)
+                response = yield from operation(partition.shard, partition.context.last_committed_offset)
+            except Exception as error:
+                response = self._told_as(name, error)
             then(response)
 
         self._events.enqueue_last(execute)
@@ -206,7 +289,64 @@ class CoordinatorRuntime(CoordinatedPartitions[S]):
         if not indexes:
             then(responses)
 
-    def run_write_operation(
-        self, name: str, index: int, operation: Callable[[], CoordinatorResult[None]], then: Callable[[Any], None]
-    ) -> None:
-        self.schedule_write_operation(name, index, lambda _: operation(), then)
+    # Inside.
+
+    def _told_as(self, name: str, error: Exception) -> KafkaError:
+        """Return the error for the response. An error other than Kafka's is a bug of ours, and is reported."""
+        if isinstance(error, KafkaError):
+            return error.with_traceback(None)
+        self._events.report(name, error)
+        return unknown_server_error()
+
+    def _active(self, index: int) -> CoordinatedPartition[S]:
+        """Return the active partition, updated to its high watermark."""
+        partition = self._partitions.get(index)
+        if partition is None or self._is_closed:
+            raise not_coordinator()
+        partition.ensure_active()
+        return partition
+
+    def _look(self, index: int) -> None:
+        """Update the partition, as its high watermark may have moved."""
+
+        def update() -> None:
+            partition = self._partitions.get(index)
+            if partition is not None:
+                partition.update_high_watermark()
+
+        if self._events.is_busy:
+            self._events.enqueue_first(update)
+        else:
+            self._events.enqueue_last(update)
+
+    def _load(self, index: int, epoch: int) -> None:
+        partition = self._partitions[index] = self._new_partition(index, epoch)
+        partition.load(self._new_shard, self._decode)
+
+    def _new_partition(self, index: int, epoch: int) -> CoordinatedPartition[S]:
+        def schedule_write(
+            name: str, operation: Callable[[], CoordinatorResult[None]], then: Callable[[Any], None]
+        ) -> None:
+            self.schedule_write_operation(name, index, lambda _: operation(), then)
+
+        return CoordinatedPartition(
+            index,
+            epoch,
+            self.writer,
+            self._events,
+            self._now,
+            self._linger_ms,
+            self._wait,
+            PartitionTimers(self._wait, self._client_deadlines, schedule_write),
+            PartitionExecutor(self._events, self.in_turns, schedule_write),
+            lambda event: self._watch(index, event),
+            lambda latest_epoch: self._load(index, latest_epoch),
+        )
+
+    def _soon(self, call: Callable[[], None]) -> None:
+        """Run the call after other work has had its turn."""
+        self._wait(DelayedCall(0, call))
+
+    def _wait(self, task: TimerTask) -> None:
+        """Run a task after its delay."""
+        self._deadlines.timer.add(task, self._now().mono_ms)

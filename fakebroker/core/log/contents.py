@@ -1,34 +1,34 @@
 """The batches of one replica's log: the younger ones in memory, the older ones, if there are too many, in a store.
 
 Theory   The batches out of memory (cold_log.py, segment.py) come before those in memory; readers see no difference.
-         Batches are immutable and replicas share them: N replicas cost the memory of one.
+         Batches are immutable and replicas share them: N replicas cost the memory of one. Where the log starts and
+         ends, and which records may be read, is known to log.py alone.
 Units    offsets count records; sizes and positions are bytes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, final
 
 from fakebroker.core.log.batch import ENTRY_COST, LoggedBatch
 from fakebroker.core.log.cold_log import ColdLog, ColdPart
 from fakebroker.core.log.memory import LogMemory, PartitionMemory
 from fakebroker.core.log.segment import LoggedPiece, Segment
-from fakebroker.protocol.answers.pieces import NOTHING, Piece, Pieces
+from fakebroker.protocol.answers.pieces import Piece, Pieces
 
 # Replaces a dropped batch until the list is cut.
 _GONE: Final = LoggedBatch(-1, -1, -1, b"")
 _RUN_BATCHES: Final = 512  # batches that go out of memory at once, at most: a few hundred microseconds
 
 
+@final
 class LogContents:
-    """Batches in offset order; the last one ends before `log_end_offset`. `memory` counts the memory that they take."""
+    """Batches in offset order. `memory` counts the memory that they take."""
 
-    __slots__ = ("_batches", "_cold", "_end_position", "_head", "_memory", "has_transactions", "log_end_offset")
+    __slots__ = ("_batches", "_cold", "_end_position", "_head", "_memory")
 
     def __init__(self, memory: PartitionMemory | None = None) -> None:
-        self.log_end_offset = 0
-        self.has_transactions = False  # True if any producer ever wrote a transactional batch
         self._memory = memory or PartitionMemory(LogMemory())
         self._cold: ColdLog | None = None  # the part out of memory; None if there never was one
         self._batches: list[LoggedBatch] = []
@@ -37,6 +37,10 @@ class LogContents:
         self._head = 0
         # The number of bytes appended, deleted ones included.
         self._end_position = 0
+
+    @property
+    def is_empty(self) -> bool:
+        return self._head == len(self._batches) and not self.has_cold
 
     @property
     def size_in_bytes(self) -> int:
@@ -59,9 +63,7 @@ class LogContents:
         return self._end_position - self._hot_position
 
     def append(self, batch: LoggedBatch) -> None:
-        """Append a batch. Its base offset must be the log end offset."""
-        if batch.base_offset != self.log_end_offset:
-            raise ValueError(f"batch at {batch.base_offset} does not continue a log that ends at {self.log_end_offset}")
+        """Append a batch. It must begin where the last one ends, or behind that."""
         if batch.holders == 0:
             batch.position = self._end_position
             self._memory.add(batch.cost)
@@ -69,24 +71,17 @@ class LogContents:
             self._memory.add(ENTRY_COST)
             self._end_position = batch.position  # another position, in a log that starts anew
         batch.holders += 1
-        if batch.producer is not None and batch.producer.is_transactional:
-            self.has_transactions = True
         self._batches.append(batch)
-        self.log_end_offset = batch.last_offset + 1
         self._end_position += batch.size
 
-    def batches_from(self, offset: int) -> Iterator[LoggedBatch]:
-        """Yield the batches from the one that holds `offset` to the end; none at the log end offset. Records out of
-        memory are read when they are needed."""
-        return self._batches_from(offset, False)
-
-    def _batches_from(self, offset: int, only_producers: bool) -> Iterator[LoggedBatch]:
-        if offset < self.log_end_offset:
-            cold = self._cold
-            if cold is not None and offset < self.hot_offset:
-                yield from cold.batches_from(offset, only_producers)
-            for index in range(self._index_of(offset), len(self._batches)):
-                yield self._batches[index]
+    def batches_from(self, offset: int, only_producers: bool = False) -> Iterator[LoggedBatch]:
+        """Yield the batches from the one that holds an offset of the log to the end. Records out of memory are read
+        when they are needed; with `only_producers`, not those of segments without producers."""
+        cold = self._cold
+        if cold is not None and cold.holds(offset):
+            yield from cold.batches_from(offset, only_producers)
+        for index in range(self._index_of(offset), len(self._batches)):
+            yield self._batches[index]
 
     def batches_since(self, timestamp_ms: int) -> Iterator[LoggedBatch]:
         """Yield the batches from a point before which all are older than `timestamp_ms`. Out of memory, only stretches
@@ -120,10 +115,6 @@ class LogContents:
         """True if anything is out of memory."""
         return self._cold is not None and not self._cold.is_empty
 
-    def position_of(self, offset: int) -> int:
-        """Return the position of the batch that holds an offset; at the log end offset, the end."""
-        return self._end_position if offset >= self.log_end_offset else self.batch_at(offset).position
-
     def batch_at_position(self, position: int) -> LoggedBatch:
         """Return the batch that holds a byte of the log."""
         cold = self._cold
@@ -131,17 +122,9 @@ class LogContents:
             return cold.find_position(position)
         return self._batches[self._index_at(position)]
 
-    def read(self, offset: int, upper_bound: int, max_bytes: int) -> Pieces:
-        """Return the batches from `offset` on that lie below `upper_bound`, cut at `max_bytes`; but the first one comes
-        whole (KIP-74). No bytes are copied or read before they are needed."""
-        if offset >= upper_bound or offset >= self.log_end_offset or self._end_position == self.start_position:
-            return NOTHING
-        first = self.batch_at(offset)
-        end = self._end_position if upper_bound >= self.log_end_offset else self.batch_at(upper_bound).position
-        start = first.position
-        if start >= end:
-            return NOTHING
-        end = min(end, start + max(max_bytes, first.size))
+    def pieces(self, start: int, end: int) -> Pieces:
+        """Return the bytes from one position to another; a batch begins at the first. No bytes are copied or read
+        before they are needed."""
         hot = self._hot_position
         pieces: list[Piece] = []
         cold = self._cold
@@ -152,17 +135,6 @@ class LogContents:
             index = self._index_at(start)
             pieces.append(LoggedPiece(self._batches[index : self._index_at(end - 1) + 1], end - start))
         return Pieces(pieces)
-
-    def size_between(self, offset: int, upper_bound: int) -> int:
-        """Return the size of `read` without the limit `max_bytes`. It is the distance of two positions, found by binary
-        searches, because parked fetches ask with each append."""
-        if offset >= self.log_end_offset or self._end_position == self.start_position:
-            return 0
-        first = self.batch_at(offset).position
-        if upper_bound >= self.log_end_offset:
-            return self._end_position - first
-        # The batch that holds the bound does not lie below it; those before it do.
-        return max(0, self.batch_at(upper_bound).position - first)
 
     # Removal.
 
@@ -178,8 +150,8 @@ class LogContents:
             head += 1
         self._cut(head)
 
-    def drop_from(self, offset: int) -> None:
-        """Drop the batch that holds `offset` and all behind it. The log ends there."""
+    def drop_from(self, offset: int) -> int:
+        """Drop the batch that holds `offset` and all behind it. Return the base offset of that batch."""
         first = self.batch_at(offset)
         kept = self._head
         if self._cold is not None and self._cold.holds(offset):
@@ -190,11 +162,10 @@ class LogContents:
         for index in range(kept, len(batches)):
             self._let_go(batches[index])
         del batches[kept:]
-        self.log_end_offset = min(first.base_offset, offset)
         self._end_position = first.position
+        return first.base_offset
 
-    def drop_all(self, offset: int) -> None:
-        """Drop everything. The next batch goes to `offset`."""
+    def drop_all(self) -> None:
         for index in range(self._head, len(self._batches)):
             self._let_go(self._batches[index])
         self._batches.clear()
@@ -202,7 +173,27 @@ class LogContents:
         if self._cold is not None:
             self._cold.clear()
         self._end_position = 0
-        self.log_end_offset = offset
+
+    def replace_before(self, offset: int, batches: list[LoggedBatch], segment: Segment | None) -> None:
+        """Replace all before `offset`, where a batch begins. The batches are in `segment`, if given, else nothing is
+        out of memory. Their positions end where the first remaining batch begins."""
+        self.drop_before(offset)
+        if not batches:
+            return
+        if segment is not None:
+            if self._cold is None:
+                self._cold = ColdLog(self._memory)
+            last = batches[-1]
+            self._cold.prepend(
+                segment, batches[0].base_offset, last.last_offset + 1, batches[0].position, last.position + last.size
+            )
+            return
+        assert not self.has_cold
+        for batch in batches:
+            self._memory.add(ENTRY_COST if batch.holders else batch.cost)
+            batch.holders += 1
+        self._batches[: self._head] = batches
+        self._head = 0
 
     # Out of memory.
 
@@ -239,9 +230,7 @@ class LogContents:
         """Append another log's part of a segment. This log has nothing in memory: all before the part is out of memory
         in the other log too, and what both had went out of both."""
         assert self._head == len(self._batches)
-        self.has_transactions |= segment.has_transactions
         self._append_cold(segment, base_offset, end_offset, start, end)
-        self.log_end_offset = end_offset
         self._end_position = end
 
     def _append_cold(self, segment: Segment, base_offset: int, end_offset: int, start: int, end: int) -> None:
@@ -262,11 +251,6 @@ class LogContents:
         self._head = head
 
     # Positions.
-
-    @property
-    def hot_offset(self) -> int:
-        """The first offset in memory."""
-        return self._batches[self._head].base_offset if self._head < len(self._batches) else self.log_end_offset
 
     @property
     def _hot_position(self) -> int:
@@ -299,15 +283,16 @@ class LogContents:
                 high = middle
         return low - 1
 
-    def check_contents(self, has_gaps: bool) -> None:
+    def check_invariants(self, log_end_offset: int, has_gaps: bool) -> None:
+        """Check the batches of a log that ends there. A log has gaps if it was compacted."""
         expected, position = -1, self.start_position
-        for batch in self._batches_from(-1, False):
+        for batch in self.batches_from(-1):
             assert batch.base_offset == expected or expected == -1 or (has_gaps and batch.base_offset > expected)
             assert batch.last_offset >= batch.base_offset
             assert batch.position == position
             expected = batch.last_offset + 1
             position += batch.size
-        assert expected in (self.log_end_offset, -1) or (has_gaps and expected < self.log_end_offset)
+        assert expected in (log_end_offset, -1) or (has_gaps and expected < log_end_offset)
         assert position == self._end_position
         if self._cold is not None:
             self._cold.check_invariants()

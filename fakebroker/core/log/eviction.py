@@ -17,13 +17,13 @@ from fakebroker.core.log.store import Store
 def move_out(logs: Sequence[Log], max_bytes: int, store: Store) -> None:
     """Move a run that takes about `max_bytes` of memory into the store. Raise StoreFullError, and change nothing, if it
     is full."""
-    largest = max(logs, key=lambda log: log.bytes_in_memory)
+    largest = max((log.contents for log in logs), key=lambda contents: contents.bytes_in_memory)
     run = largest.oldest_in_memory(max_bytes)
     if not run:
         return
     segment = Segment(store, run)
     for log in logs:
-        log.move_out(segment, run)
+        log.contents.move_out(segment, run)
     for batch in run:
         if not batch.holders:
             batch.move_to(segment)

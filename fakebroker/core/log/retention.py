@@ -19,15 +19,16 @@ def start_by_size(log: Log, retention_bytes: int) -> int:
     excess = log.size_in_bytes - retention_bytes
     if excess <= 0:
         return log.log_start_offset
-    position = log.start_position + excess
-    start = log.log_end_offset if position >= log.end_position else log.batch_at_position(position).base_offset
-    return _held(log, start)
+    contents = log.contents
+    position = contents.start_position + excess
+    is_all = position >= contents.end_position
+    return _held(log, log.log_end_offset if is_all else contents.batch_at_position(position).base_offset)
 
 
 def start_by_time(log: Log, retention_ms: int, now_wall_ms: int) -> int:
     """Return the log start after dropping the oldest batches that are older than `retention_ms`."""
     oldest_ms = now_wall_ms - retention_ms
-    for batch in log.batches_since(oldest_ms):
+    for batch in log.contents.batches_since(oldest_ms):
         if batch.timestamp_ms >= oldest_ms:
             return _held(log, batch.base_offset)
     return _held(log, log.log_end_offset)
@@ -37,7 +38,7 @@ def oldest_timestamp_kept_ms(log: Log, retention_ms: int, now_wall_ms: int) -> i
     """Return the timestamp of the first batch not older than `retention_ms`; None if there is none. Until that one is
     older, `start_by_time` does not move."""
     oldest_ms = now_wall_ms - retention_ms
-    for batch in log.batches_since(oldest_ms):
+    for batch in log.contents.batches_since(oldest_ms):
         if batch.timestamp_ms >= oldest_ms:
             return batch.timestamp_ms
     return None
@@ -45,7 +46,7 @@ def oldest_timestamp_kept_ms(log: Log, retention_ms: int, now_wall_ms: int) -> i
 
 def start_by_memory(log: Log, max_bytes: int) -> int:
     """Return the log start after dropping about `max_bytes` of memory, as far as the high watermark allows."""
-    run = log.oldest_in_memory(max_bytes)
+    run = log.contents.oldest_in_memory(max_bytes)
     return _held(log, run[-1].last_offset + 1 if run else log.log_start_offset)
 
 

@@ -151,7 +151,7 @@ class Logs(RuleBasedStateMachine):
     def times(self, age_ms: int) -> None:
         """No batch that is young enough is skipped."""
         young = {b.base_offset for b in self.model.log.batches if b.timestamp_ms >= TIME_MS - age_ms}
-        assert young <= {b.base_offset for b in self.leader.log.batches_since(TIME_MS - age_ms)}
+        assert young <= {b.base_offset for b in self.leader.log.contents.batches_since(TIME_MS - age_ms)}
 
     @invariant()
     def the_same(self) -> None:
@@ -170,7 +170,7 @@ class Logs(RuleBasedStateMachine):
             entries = replica.leader_epochs.entries
             for batch in replica.log.batches:
                 assert replica.leader_epochs.epoch_for_offset(batch.base_offset) == batch.leader_epoch, entries
-        in_memory = {id(b): b for log in self.logs for b in log.oldest_in_memory(1 << 40)}
+        in_memory = {id(b): b for log in self.logs for b in log.contents.oldest_in_memory(1 << 40)}
         assert self.total.hot_bytes >= sum(batch.cost for batch in in_memory.values())
         if not leader.size_in_bytes and not follower.size_in_bytes:
             assert (self.total.hot_bytes, self.total.cold_bytes) == (0, 0)
@@ -192,12 +192,12 @@ def test_a_segment_finds_every_batch(sizes: list[int], data: st.DataObject) -> N
         log.append(logged(log.log_end_offset, 0, 2, size, 0, -1))
     before = [(b.base_offset, b.last_offset, b.position, b.size, b.timestamp_ms, b.data) for b in log.batches]
     move_out([log], 1 << 30, MemoryStore())
-    assert log.bytes_in_memory == 0
+    assert log.contents.bytes_in_memory == 0
     assert [(b.base_offset, b.last_offset, b.position, b.size, b.timestamp_ms, b.data) for b in log.batches] == before
     offset = data.draw(st.integers(0, log.log_end_offset - 1))
     assert log.batch_at(offset).base_offset == offset // 2 * 2
-    position = data.draw(st.integers(0, log.end_position - 1))
-    batch = log.batch_at_position(position)
+    position = data.draw(st.integers(0, log.contents.end_position - 1))
+    batch = log.contents.batch_at_position(position)
     assert batch.position <= position < batch.position + batch.size
 
 
@@ -207,9 +207,9 @@ def test_no_more_batches_go_out_of_memory_than_free_the_memory_asked_for() -> No
         log.append(logged(log.log_end_offset, 0, 1, 500, 0, -1))
     first, second, _ = log.batches
     both = first.cost + second.cost
-    assert log.oldest_in_memory(both) == [first, second]
-    assert log.oldest_in_memory(both - 1) == [first, second]
-    assert log.oldest_in_memory(first.cost) == [first]
+    assert log.contents.oldest_in_memory(both) == [first, second]
+    assert log.contents.oldest_in_memory(both - 1) == [first, second]
+    assert log.contents.oldest_in_memory(first.cost) == [first]
 
 
 def test_an_answer_keeps_its_place_in_the_store() -> None:

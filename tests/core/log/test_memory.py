@@ -68,7 +68,7 @@ def test_nothing_is_lost_beyond_the_bound(brokers: int) -> None:
         assert memory.hot_bytes <= bound
     log = partition_of(simulation).leader_log
     assert (log.log_start_offset, log.log_end_offset) == (0, 300)
-    assert log.bytes_in_memory <= bound < log.size_in_bytes / 10
+    assert log.contents.bytes_in_memory <= bound < log.size_in_bytes / 10
     assert values(simulation) == [b"%0900d" % number for number in range(300)]
     # The log of the process says once what happens.
     (warning,) = simulation.warnings
@@ -94,7 +94,7 @@ def test_a_batch_that_is_larger_than_the_bound_is_there_alone() -> None:
     simulation.topic(replicas=1)
     assert send(simulation.connect(), 5, records=KIB) == [NONE] * 5
     log = partition_of(simulation).leader_log
-    assert (log.bytes_in_memory, log.size_in_bytes) == (len(KIB), 5 * len(KIB))
+    assert (log.contents.bytes_in_memory, log.size_in_bytes) == (len(KIB), 5 * len(KIB))
     assert len(values(simulation)) == 5
 
 

@@ -103,7 +103,7 @@ class ClassicGroups(GroupManager):
         """Return REBALANCE_IN_PROGRESS while a rebalance is prepared."""
         if group.state is DEAD:
             return CoordinatorResult((), ErrorCode.coordinator_not_available)
-        group.validate_member(request.member_id, request.group_instance_id)
+        group.roster.validate_member(request.member_id, request.group_instance_id)
         if request.generation_id != group.generation_id:
             return CoordinatorResult((), ErrorCode.illegal_generation)
         self.rebalances.expect_heartbeat(group, group.members[request.member_id])
@@ -151,9 +151,9 @@ class ClassicGroups(GroupManager):
         for group in self._classic_groups():
             group.transition_to(DEAD, self._tools.wall_ms)
             if group.previous_state is PREPARING_REBALANCE:
-                group.complete_all_joins(ErrorCode.not_coordinator)
+                group.roster.complete_all_joins(ErrorCode.not_coordinator)
             elif group.previous_state in (COMPLETING_REBALANCE, STABLE):
-                group.complete_all_syncs(ErrorCode.not_coordinator)
+                group.roster.complete_all_syncs(ErrorCode.not_coordinator)
 
     def _classic_groups(self) -> list[ClassicGroup]:
         return [group for group in self._tools.groups.values() if isinstance(group, ClassicGroup)]

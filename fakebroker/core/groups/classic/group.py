@@ -14,7 +14,8 @@ from uuid import UUID
 
 from fakebroker.core.coordinator.record import CoordinatorRecord
 from fakebroker.core.coordinator.timeline import LATEST
-from fakebroker.core.groups.classic.messages import DescribedGroup, JoinedMember
+from fakebroker.core.groups.classic.member import ClassicGroupMember
+from fakebroker.core.groups.classic.messages import DescribedGroup, JoinAnswer, JoinedMember, Reply
 from fakebroker.core.groups.classic.protocols import CONSUMER, subscribed_topics
 from fakebroker.core.groups.classic.roster import Roster
 from fakebroker.core.groups.classic.states import (
@@ -26,7 +27,7 @@ from fakebroker.core.groups.classic.states import (
     VALID_PREVIOUS_STATES,
     ClassicGroupState,
 )
-from fakebroker.core.groups.group import CommittedAt, ExpirationCondition, GroupType, ListedGroup
+from fakebroker.core.groups.group import CommittedAt, ExpirationCondition, Group, GroupType, ListedGroup
 from fakebroker.protocol.error_code import ErrorCode, kafka_name
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.group_records.group_metadata import GroupMetadataKey
@@ -34,9 +35,9 @@ from fakebroker.protocol.group_records.many_names import Names
 
 
 @final
-class ClassicGroup(Roster):
+class ClassicGroup(Group):
     """A classic group. `subscribed_topics` is None if unknown: the members are no consumers, or their subscriptions
-    cannot be read."""
+    cannot be read. `roster` has the members, and those that the group waits for."""
 
     type: ClassVar[GroupType] = GroupType.CLASSIC
 
@@ -50,7 +51,6 @@ class ClassicGroup(Roster):
         protocol_name: str | None = None,
         leader_id: str | None = None,
     ) -> None:
-        super().__init__()
         self.group_id = group_id
         self.state = state
         self.previous_state = DEAD
@@ -58,9 +58,24 @@ class ClassicGroup(Roster):
         self.generation_id = generation_id
         self.protocol_type = protocol_type
         self.protocol_name = protocol_name
-        self.leader_id = leader_id
+        self.roster = Roster(leader_id)
         self.new_member_added = False  # until the first generation begins
         self.subscribed_topics: Sequence[Names] | None = None
+
+    @property
+    def members(self) -> dict[str, ClassicGroupMember]:
+        """The members by id, oldest first."""
+        return self.roster.members
+
+    @property
+    def leader_id(self) -> str | None:
+        return self.roster.leader_id
+
+    def add(self, member: ClassicGroupMember, reply: Reply[JoinAnswer] | None = None) -> None:
+        """Add a member; the first one decides the protocol type. The group must support its protocols (`supports`)."""
+        if not self.members:
+            self.protocol_type = member.protocol_type
+        self.roster.add(member, reply)
 
     # Its state.
 
@@ -80,10 +95,10 @@ class ClassicGroup(Roster):
         """Raise KafkaError if no protocol can be chosen. The generation is incremented by then, and the members keep
         waiting, as in Kafka."""
         self.generation_id += 1
-        self.protocol_name = self.select_protocol() if self.members else None
+        self.protocol_name = self.roster.select_protocol() if self.members else None
         self.subscribed_topics = self.compute_subscribed_topics()
         self.transition_to(COMPLETING_REBALANCE if self.members else EMPTY, wall_ms)
-        self.clear_pending_sync()
+        self.roster.clear_pending_sync()
 
     # Protocols.
 
@@ -91,7 +106,7 @@ class ClassicGroup(Roster):
         """Return True if a member with this protocol type and these protocols may join."""
         if self.state is EMPTY:
             return bool(protocol_type) and any(True for _ in names)
-        return self.protocol_type == protocol_type and self.any_is_known_to_all(names)
+        return self.protocol_type == protocol_type and self.roster.any_is_known_to_all(names)
 
     @property
     def uses_consumer_protocol(self) -> bool:
@@ -163,7 +178,7 @@ class ClassicGroup(Roster):
         if generation_or_epoch < 0 and self.state is EMPTY:
             return None  # an admin client commits for a group without members
         if generation_or_epoch >= 0 or member_id or group_instance_id is not None:
-            self.validate_member(member_id, group_instance_id)
+            self.roster.validate_member(member_id, group_instance_id)
             if generation_or_epoch != self.generation_id:
                 raise _error(ErrorCode.illegal_generation)
         elif not is_transactional and self.state is not EMPTY:

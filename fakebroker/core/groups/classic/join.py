@@ -50,7 +50,7 @@ class Joins:
             group = self._tools.groups[request.group_id] = self._tools.new_group(request.group_id)
         result = NOTHING
         if not self._accepts(group, member_id):
-            group.remove(member_id)
+            group.roster.remove(member_id)
             reply.complete(JoinAnswer(ErrorCode.group_max_size_reached))
         elif member_id == UNKNOWN_MEMBER_ID:
             result = self._join_new(group, request, reply)
@@ -88,7 +88,7 @@ class Joins:
         member = group.members.get(member_id)
         if group.state is PREPARING_REBALANCE:
             has_joined = member is not None and member.awaiting_join is not None
-            return has_joined or group.awaiting_join_count < self._tools.max_size
+            return has_joined or group.roster.awaiting_join_count < self._tools.max_size
         return member is not None or len(group.members) < self._tools.max_size
 
     def _join_new(self, group: ClassicGroup, request: JoinRequest, reply: JoinReply) -> Done:
@@ -98,13 +98,13 @@ class Joins:
             return NOTHING
         member_id = generate_member_id(request.client_id, request.group_instance_id, self._tools.random_uuid())
         if request.group_instance_id is not None:
-            existing = group.static_member_id(request.group_instance_id)
+            existing = group.roster.static_member_id(request.group_instance_id)
             if existing is not None:
                 return self._static.replace(group, request, existing, member_id, reply)
             return self._add(group, request, member_id, reply)
         if not request.requires_known_member_id:
             return self._add(group, request, member_id, reply)
-        group.add_pending(member_id)
+        group.roster.add_pending(member_id)
         self._rebalances.expect_of(group.group_id, member_id, request.session_timeout_ms)
         reply.complete(JoinAnswer(ErrorCode.member_id_required, member_id))
         return NOTHING
@@ -115,12 +115,12 @@ class Joins:
         if refused is not None:
             reply.complete(JoinAnswer(refused, member_id))
             return NOTHING
-        if group.is_pending(member_id):
+        if group.roster.is_pending(member_id):
             if request.group_instance_id is not None:
                 raise KafkaError(ErrorCode.unknown_server_error, f"pending member {member_id} cannot be static")
             return self._add(group, request, member_id, reply)
         try:
-            group.validate_member(member_id, request.group_instance_id)
+            group.roster.validate_member(member_id, request.group_instance_id)
         except KafkaError as error:
             reply.complete(JoinAnswer(error.code, member_id))
             return NOTHING
@@ -171,7 +171,9 @@ class Joins:
     def _update(
         self, group: ClassicGroup, request: JoinRequest, member: ClassicGroupMember, what: str, reply: JoinReply
     ) -> Done:
-        group.update_member(member, request.protocols, request.rebalance_timeout_ms, request.session_timeout_ms, reply)
+        group.roster.update_member(
+            member, request.protocols, request.rebalance_timeout_ms, request.session_timeout_ms, reply
+        )
         return self._rebalances.prepare_or_complete(group, f"Member {member.member_id} {what}; {_reason(request)}")
 
 

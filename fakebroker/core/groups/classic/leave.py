@@ -53,15 +53,15 @@ class Leaves:
         member_id: str | None = leaving.member_id
         if member_id == UNKNOWN_MEMBER_ID:
             instance_id = leaving.group_instance_id
-            member_id = None if instance_id is None else group.static_member_id(instance_id)
+            member_id = None if instance_id is None else group.roster.static_member_id(instance_id)
             if member_id is None:
                 return ErrorCode.unknown_member_id
-        elif group.is_pending(leaving.member_id):
+        elif group.roster.is_pending(leaving.member_id):
             self._rebalances.remove_pending(group, leaving.member_id, reason)
             return ErrorCode.none
         else:
             try:
-                group.validate_member(leaving.member_id, leaving.group_instance_id)
+                group.roster.validate_member(leaving.member_id, leaving.group_instance_id)
             except KafkaError as error:
                 return error.code
         assert member_id is not None

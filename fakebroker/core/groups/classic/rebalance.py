@@ -57,19 +57,19 @@ class Rebalances:
     def prepare(self, group: ClassicGroup, reason: str) -> Done:
         if group.state is COMPLETING_REBALANCE:
             self.reset_assignment(group, ErrorCode.rebalance_in_progress)
-        group.clear_pending_sync()
+        group.roster.clear_pending_sync()
         self._timer.cancel(sync_key(group.group_id))
         is_initial = group.state is EMPTY
         if is_initial:
             delay_ms = self._tools.initial_rebalance_delay_ms
-            self._schedule_initial(group, delay_ms, max(group.rebalance_timeout_ms - delay_ms, 0))
+            self._schedule_initial(group, delay_ms, max(group.roster.rebalance_timeout_ms - delay_ms, 0))
         group.transition_to(PREPARING_REBALANCE, self._tools.wall_ms)
         probe = self._tools.probe
         if probe.listeners:
             probe.tell(RebalanceBegan(*probe.times, group.group_id, group.generation_id, reason))
         if is_initial:
             return NOTHING
-        if group.have_all_joined:
+        if group.roster.have_all_joined:
             return self._complete_join(group)
         self._schedule_join(group)
         return NOTHING
@@ -77,14 +77,14 @@ class Rebalances:
     def complete_join_phase_if_all_joined(self, group: ClassicGroup) -> Done:
         """Complete the join phase if all members have joined. The first generation always waits for its initial
         delay."""
-        if group.state is not PREPARING_REBALANCE or group.previous_state is EMPTY or not group.have_all_joined:
+        if group.state is not PREPARING_REBALANCE or group.previous_state is EMPTY or not group.roster.have_all_joined:
             return NOTHING
         return self._complete_join(group)
 
     def _schedule_join(self, group: ClassicGroup) -> None:
         group_id = group.group_id
         self._timer.schedule(
-            join_key(group_id), group.rebalance_timeout_ms, lambda: self._join_is_due(group_id), retry=False
+            join_key(group_id), group.roster.rebalance_timeout_ms, lambda: self._join_is_due(group_id), retry=False
         )
 
     def _join_is_due(self, group_id: str) -> Done:
@@ -125,7 +125,7 @@ class Rebalances:
                 self._forget(group, member.member_id, "it did not join in time")
         if group.state is DEAD:
             return NOTHING
-        if not group.elect_joined_leader() and group.members:
+        if not group.roster.elect_joined_leader() and group.members:
             self._schedule_join(group)  # only static members are left: wait until their sessions expire
             return NOTHING
         group.init_next_generation(self._tools.wall_ms)
@@ -140,11 +140,11 @@ class Rebalances:
 
     def _answer_joins(self, group: ClassicGroup) -> None:
         """Complete the joins of all members, and start the sync phase. The leader's response lists all members."""
-        generation_id = group.generation_id
-        for number, member in enumerate(list(group.members.values())):
+        generation_id, roster = group.generation_id, group.roster
+        for number, member in enumerate(list(roster.members.values())):
             member.is_new = False
-            group.add_pending_sync(member.member_id)
-            reply, answer = group.take_join(member), self.joined(group, member)
+            roster.add_pending_sync(member.member_id)
+            reply, answer = roster.take_join(member), self.joined(group, member)
             if reply is None:
                 self.expect_heartbeat(group, member)
             else:
@@ -152,7 +152,7 @@ class Rebalances:
         group_id = group.group_id
         self._timer.schedule(
             sync_key(group_id),
-            group.rebalance_timeout_ms,
+            roster.rebalance_timeout_ms,
             lambda: self._sync_is_due(group_id, generation_id),
             retry=False,
         )
@@ -160,16 +160,16 @@ class Rebalances:
     def joined(self, group: ClassicGroup, member: ClassicGroupMember) -> JoinAnswer:
         """Return the JoinGroup response to a member of the generation. The leader's response has the metadata of all
         members."""
-        is_leader = group.leader_id == member.member_id
+        leader_id = group.leader_id
         return JoinAnswer(
             ErrorCode.none,
             member.member_id,
             group.generation_id,
             group.protocol_type,
             group.protocol_name,
-            group.leader_id or "",
+            leader_id or "",
             False,
-            group.joined_members() if is_leader else (),
+            group.joined_members() if leader_id == member.member_id else (),
         )
 
     # The sync phase.
@@ -179,7 +179,7 @@ class Rebalances:
         group = self._tools.classic_group(group_id)
         if group is None or group.generation_id != generation_id or group.state not in (COMPLETING_REBALANCE, STABLE):
             return NOTHING
-        late = group.pending_sync
+        late = group.roster.pending_sync
         if not late:
             return NOTHING
         for member_id in late:
@@ -188,8 +188,8 @@ class Rebalances:
 
     def synced(self, group: ClassicGroup, member_id: str) -> None:
         """Note that the member has sent its SyncGroup."""
-        group.remove_pending_sync(member_id)
-        if group.have_all_synced:
+        group.roster.remove_pending_sync(member_id)
+        if group.roster.have_all_synced:
             self._timer.cancel(sync_key(group.group_id))
 
     def set_assignment(self, group: ClassicGroup, assignment: Mapping[str, bytes]) -> None:
@@ -255,38 +255,38 @@ class Rebalances:
         group = self._tools.classic_group(group_id)
         if group is None or group.state is DEAD:
             return NOTHING
-        if group.is_pending(member_id):
-            group.remove(member_id)
+        if group.roster.is_pending(member_id):
+            group.roster.remove(member_id)
             self._tell_removed(group, member_id, "it did not join with its id in time")
-            if group.state is PREPARING_REBALANCE and group.have_all_joined:
+            if group.state is PREPARING_REBALANCE and group.roster.have_all_joined:
                 return self._complete_join(group)
             return NOTHING
         member = group.members.get(member_id)
         if member is None or member.has_satisfied_heartbeat:
             return NOTHING
-        group.complete_join(member, _UNKNOWN)
-        group.remove(member_id)
+        group.roster.complete_join(member, _UNKNOWN)
+        group.roster.remove(member_id)
         self._tell_removed(group, member_id, "its session has expired")
         if group.state in (STABLE, COMPLETING_REBALANCE):
             return self.prepare_or_complete(group, f"removing member {member_id} on heartbeat expiration.")
-        if group.state is PREPARING_REBALANCE and group.have_all_joined:
+        if group.state is PREPARING_REBALANCE and group.roster.have_all_joined:
             return self._complete_join(group)
         return NOTHING
 
     def remove_member(self, group: ClassicGroup, member: ClassicGroupMember, reason: str) -> None:
         """Remove a member that leaves. If it waits to join, it gets UNKNOWN_MEMBER_ID."""
         self.forget_heartbeat(group, member.member_id)
-        group.complete_join(member, _UNKNOWN)
-        group.remove(member.member_id)
+        group.roster.complete_join(member, _UNKNOWN)
+        group.roster.remove(member.member_id)
         self._tell_removed(group, member.member_id, reason)
 
     def remove_pending(self, group: ClassicGroup, member_id: str, reason: str) -> None:
         self.forget_heartbeat(group, member_id)
-        group.remove(member_id)
+        group.roster.remove(member_id)
         self._tell_removed(group, member_id, reason)
 
     def _forget(self, group: ClassicGroup, member_id: str, reason: str) -> None:
-        group.remove(member_id)
+        group.roster.remove(member_id)
         self.forget_heartbeat(group, member_id)
         self._tell_removed(group, member_id, reason)
 

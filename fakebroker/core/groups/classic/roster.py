@@ -10,21 +10,22 @@ Differs  The next leader is the oldest member that has joined; in Kafka the firs
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import final
 
 from fakebroker.core.groups.classic.member import ClassicGroupMember
 from fakebroker.core.groups.classic.messages import JoinAnswer, MemberProtocol, Reply, SyncAnswer
 from fakebroker.core.groups.classic.protocols import SupportedProtocols
-from fakebroker.core.groups.group import Group
 from fakebroker.protocol.error_code import ErrorCode, kafka_name
 from fakebroker.protocol.errors import KafkaError
 
 
-class Roster(Group):
+@final
+class Roster:
     """The members of a group. `members` is by id, oldest first."""
 
-    def __init__(self) -> None:
-        self.protocol_type: str | None = None
-        self.leader_id: str | None = None
+    def __init__(self, leader_id: str | None) -> None:
+        """Begin without members. A group that is loaded knows its leader before its members are added."""
+        self.leader_id = leader_id
         self.members: dict[str, ClassicGroupMember] = {}
         self._static_members: dict[str, str] = {}  # member id by instance id
         self._supported = SupportedProtocols()
@@ -33,13 +34,11 @@ class Roster(Group):
         self._awaiting_join = 0
 
     def add(self, member: ClassicGroupMember, reply: Reply[JoinAnswer] | None = None) -> None:
-        """Add a member; the first one becomes the leader. The group must support its protocols (`supports`)."""
+        """Add a member; the first one becomes the leader if there is none."""
         instance_id = member.group_instance_id
         if instance_id is not None:
             assert instance_id not in self._static_members, f"{instance_id} is a member already"
             self._static_members[instance_id] = member.member_id
-        if not self.members:
-            self.protocol_type = member.protocol_type
         if self.leader_id is None:
             self.leader_id = member.member_id
         self.members[member.member_id] = member

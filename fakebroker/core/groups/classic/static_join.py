@@ -39,10 +39,12 @@ class StaticJoins:
         instance_id = request.group_instance_id
         assert instance_id is not None
         old_leader = group.leader_id
-        member = group.replace_static_member(instance_id, old_member_id, member_id)
+        member = group.roster.replace_static_member(instance_id, old_member_id, member_id)
         self._rebalances.expect_heartbeat(group, member)
         before = member.protocols, member.rebalance_timeout_ms, member.session_timeout_ms
-        group.update_member(member, request.protocols, request.rebalance_timeout_ms, request.session_timeout_ms, reply)
+        group.roster.update_member(
+            member, request.protocols, request.rebalance_timeout_ms, request.session_timeout_ms, reply
+        )
         probe = self._tools.probe
         if probe.listeners:
             probe.tell(MemberJoined(*probe.times, group.group_id, member_id, instance_id, request.client_id))
@@ -52,16 +54,16 @@ class StaticJoins:
             return self._rebalances.prepare(group, reason)
         if group.state is not STABLE:
             return self._rebalances.complete_join_phase_if_all_joined(group)
-        if group.select_protocol() != group.protocol_name:
+        if group.roster.select_protocol() != group.protocol_name:
             return self._rebalances.prepare_or_complete(group, f"{reason} with another protocol")
 
         def on_complete(error: KafkaError | None) -> None:
             if error is None:
-                group.complete_join(member, self._told(group, member, request, old_leader))
+                group.roster.complete_join(member, self._told(group, member, request, old_leader))
                 return
-            if group.static_member_id(instance_id) == member_id:
-                group.update_member(member, *before, None)
-                old = group.replace_static_member(instance_id, member_id, old_member_id)
+            if group.roster.static_member_id(instance_id) == member_id:
+                group.roster.update_member(member, *before, None)
+                old = group.roster.replace_static_member(instance_id, member_id, old_member_id)
                 self._rebalances.expect_heartbeat(group, old)
             reply.complete(
                 JoinAnswer(

@@ -72,7 +72,7 @@ def _refused(group: ClassicGroup, request: SyncRequest) -> ErrorCode | None:
     if group.state is DEAD:
         return ErrorCode.coordinator_not_available
     try:
-        group.validate_member(request.member_id, request.group_instance_id)
+        group.roster.validate_member(request.member_id, request.group_instance_id)
     except KafkaError as error:
         return error.code
     if request.generation_id != group.generation_id:

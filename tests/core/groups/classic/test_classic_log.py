@@ -120,7 +120,7 @@ def test_a_static_member_that_cannot_be_written_has_its_old_id() -> None:
     assert (refused.error_code, refused.member_id) == (ErrorCode.coordinator_not_available, "")
     assert refused.leader == old
     assert members.heartbeat(old, 1, instance_id="one") is ErrorCode.none
-    members.group.check_invariants()
+    members.group.roster.check_invariants()
 
 
 def test_an_assignment_is_returned_after_its_commit() -> None:

@@ -97,7 +97,7 @@ class GroupOfStockMembers(RuleBasedStateMachine):
         if hasattr(self, "harness"):
             group = self.harness.shard().groups.get("g")
             if isinstance(group, ClassicGroup):
-                group.check_invariants()
+                group.roster.check_invariants()
 
     @invariant()
     def no_request_is_answered_twice(self) -> None:

@@ -147,12 +147,12 @@ def test_a_rebalance_does_not_wait_for_a_member_that_only_got_an_id(
 @pytest.mark.parametrize("count", [1, 3])
 def test_what_is_counted_is_what_there_is(harness: GroupHarness, members: ClassicMembers, count: int) -> None:
     ids = members.stable(count)
-    members.group.check_invariants()
+    members.group.roster.check_invariants()
     members.join(ids[0])
     members.join(knows_ids=True)
-    members.group.check_invariants()
+    members.group.roster.check_invariants()
     members.leave(*ids)
-    members.group.check_invariants()
+    members.group.roster.check_invariants()
 
 
 def test_the_answers_of_a_large_rebalance_are_sent_in_turns(harness: GroupHarness, members: ClassicMembers) -> None:

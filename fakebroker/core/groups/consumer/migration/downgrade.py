@@ -100,7 +100,7 @@ class Downgrade:
             assert replaced is not None
             classic.add(_member(joining))
             targets[joining.member_id] = group.target(replaced.member_id)
-        classic.protocol_name = classic.select_protocol()
+        classic.protocol_name = classic.roster.select_protocol()
         classic.subscribed_topics = classic.compute_subscribed_topics()
         for member in classic.members.values():
             version = version_of(member.metadata(classic.protocol_name))

@@ -47,8 +47,8 @@ class Upgrade:
         """Return the consumer group. Lookups do not find it before its records are replayed. Raises GROUP_ID_NOT_FOUND
         if the group may not be upgraded."""
         self._validate(group)
-        group.complete_all_joins(ErrorCode.rebalance_in_progress)
-        group.complete_all_syncs(ErrorCode.rebalance_in_progress)
+        group.roster.complete_all_joins(ErrorCode.rebalance_in_progress)
+        group.roster.complete_all_syncs(ErrorCode.rebalance_in_progress)
         records += group.create_group_tombstone_records()
         what = f"Cannot upgrade classic group {group.group_id} to consumer group because"
         try:
