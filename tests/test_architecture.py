@@ -542,6 +542,12 @@ def test_what_mypyc_does_not_read_is_imported_by_nothing_that_a_server_compiles(
     assert wrong == []
 
 
+def test_no_attribute_of_a_compiled_class_is_a_keyword_in_c() -> None:
+    """mypyc puts an underscore before its name: `_thread` would be `__thread`."""
+    keyword = re.compile(r"\bself\._(thread|asm|inline|const|volatile|signed|typeof|attribute|restrict|complex)\b")
+    assert [path for path in COMPILED if keyword.search((ROOT / path).read_text())] == []
+
+
 def test_what_has_a_length_says_whether_it_is_empty() -> None:
     """mypyc takes no notice of `__len__` where something may be None: `if queue` is then true for an empty one."""
     wrong = [

@@ -100,6 +100,8 @@ class TestList:
         _, producer_id, epoch = init(client)
         init(client, transactional_id="another")
         add(client, (producer_id, epoch), 0)
+        if version >= 1:
+            assert "tx" not in self.ids(client, version, duration_filter=0)
         simulation.advance(100)
         assert self.ids(client, version) == ["tx", "another"]
         assert self.ids(client, version, state_filters=["Ongoing"]) == ["tx"]

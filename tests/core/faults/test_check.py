@@ -113,7 +113,10 @@ def test_refused_with_the_reason(when: dict[str, Any], do: Any, why: str) -> Non
 
 
 def test_force_takes_an_error_to_where_kafka_does_not_have_it() -> None:
-    assert Fault({"api": "Produce", "at": "after_append"}, "NOT_ENOUGH_REPLICAS", force=True).force
+    when = {"api": "Produce", "at": "after_append"}
+    assert Fault(when, "NOT_ENOUGH_REPLICAS", force=True).force
+    with pytest.raises(ValueError, match="after_append"):
+        Fault(when, "NOT_ENOUGH_REPLICAS")
     with pytest.raises(ValueError, match="needs a response, and at"):
         Fault({"api": "Produce", "at": "after_answer"}, "NOT_ENOUGH_REPLICAS", force=True)
 
