@@ -16,6 +16,7 @@ from fakebroker.producer.accumulator_4_3 import RecordAccumulator43
 from fakebroker.producer.append import RecordAppend
 from fakebroker.producer.errors import ProducerClosedError
 from fakebroker.producer.metadata_snapshot import NO_LEADER, MetadataSnapshot, PartitionInfo
+from fakebroker.producer.partitioner import UNKNOWN_PARTITION
 from fakebroker.producer.producer_batch import Callback, ProducerBatch
 from fakebroker.producer.producer_config import ProducerConfig
 from fakebroker.producer.record_accumulator import NO_DELAY_MS, RecordAccumulator
@@ -206,6 +207,21 @@ def test_an_append_that_finds_a_batch_after_its_wait_returns_its_memory(generati
     assert [(one.is_done, one.new_batch_created) for one in waits] == [(True, True), (True, False)]
     assert records.free.available_memory() == 100
     records.check_invariants()
+
+
+def test_in_4_3_an_append_after_its_wait_counts_its_own_bytes_towards_the_next_partition() -> None:
+    choices = iter([0, 1])
+    config = ProducerConfig("4.3", {"batch.size": 100, "buffer.memory": 200})
+    records = RecordAccumulator43(config, lambda: next(choices), lambda: 0.5, jitter=0.0)
+    append(records, b"x" * 100)  # more than a batch: all but a few bytes
+    waits = [append(records, b"y" * 12, partition=UNKNOWN_PARTITION) for _ in range(2)]
+    assert [one.is_done for one in waits] == [False, False]
+    [batch] = drain(records, 0)
+    batch.complete(0)
+    records.complete_and_deallocate(batch)
+    records.run_woken(1)
+    assert [(one.is_done, one.new_batch_created) for one in waits] == [(True, True), (True, False)]
+    assert append(records, b"", 1, UNKNOWN_PARTITION).partition == 0, "it moves on after 200 bytes, not after 99"
 
 
 @both

@@ -21,6 +21,7 @@ from support.sasl_client import (
 )
 from support.simulation import Simulation
 
+from fakebroker.apis.registry import SLICED_FRAME_BYTES
 from fakebroker.cluster.sasl.states import STEPS, TRANSITIONS, SaslArrival, SaslEvent, SaslState
 from fakebroker.core.journal.events import Answer, Login, Request
 from fakebroker.core.journal.journal import Journal
@@ -208,11 +209,19 @@ def test_another_request_during_the_exchange_gets_its_own_error(
         assert ILLEGAL_SASL_STATE.to_bytes(2, "big") in client.client.answers[1][1][4:]
 
 
-def test_another_large_request_during_the_exchange_closes_the_connection(client: SaslClient) -> None:
+@pytest.mark.parametrize(("size", "is_closed"), [(SLICED_FRAME_BYTES - 1, False), (SLICED_FRAME_BYTES, True)])
+def test_another_large_request_during_the_exchange_closes_the_connection(
+    client: SaslClient, size: int, is_closed: bool
+) -> None:
+    def metadata(name: str) -> bytes:
+        return request(METADATA, 8, {"topics": [{"name": "t"}, {"name": name}]})
+
     client.handshake("PLAIN")
-    client.client.send(request(METADATA, 9, {"topics": [{"name": f"t{number}"} for number in range(2000)]}))
+    frame = metadata("x" * (size + 4 - len(metadata(""))))  # 4 bytes tell the length
+    assert len(frame) == size + 4
+    client.client.send(frame)
     assert len(client.client.answers) == 1
-    assert client.closed is not None
+    assert (client.closed is not None) == is_closed
 
 
 @pytest.mark.parametrize("frame", [b"", b"\0", b"\x60\x82", b"\0\x12", b"\0\x11\0\x09\0\0\0\1\xff\xff", b"\xff" * 30])
