@@ -9,7 +9,9 @@ if sys.version_info < (3, 11):  # noqa: UP036  before anything that an old Pytho
 
     refuse()
 
+import os
 from importlib import import_module
+from importlib.machinery import ModuleSpec, PathFinder
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +28,27 @@ if TYPE_CHECKING:
 _spec = find_spec("fakebroker.core.log.plain_append")
 COMPILED = _spec is not None and not str(_spec.origin).endswith(".py")
 """True if the hot modules are compiled (setup.py names them), False if the whole package is interpreted."""
+
+_FOLDER = os.path.dirname(os.path.dirname(__file__))
+
+
+class _TimingWheelBeside:
+    """A finder of the `timingwheel` that was compiled with this package. Another one, such as the checkout's beside a
+    test in it, has classes that are laid out differently, and Python would crash."""
+
+    @staticmethod
+    def find_spec(name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        return PathFinder.find_spec(name, [_FOLDER]) if name == "timingwheel" else None
+
+
+if COMPILED:
+    _imported = getattr(sys.modules.get("timingwheel"), "__file__", None)
+    if _imported and os.path.dirname(os.path.dirname(_imported)) != _FOLDER:
+        raise ImportError(
+            f"timingwheel was imported from {os.path.dirname(_imported)}, but fakebroker was compiled with the one in "
+            f"{_FOLDER}: import fakebroker first, or start Python in another folder"
+        )
+    sys.meta_path.insert(0, _TimingWheelBeside)
 
 __version__ = "0.1.0"
 

@@ -114,6 +114,7 @@ ALLOWED: dict[str, set[str]] = {
     "fakebroker.cli": {"fakebroker"},
     "fakebroker.commands": {"fakebroker"},
     "fakebroker": {
+        "timingwheel",  # its name alone: which one is imported
         "fakebroker.apis.registry",  # handed down to the core, for faults
         "fakebroker.control.listening",
         "fakebroker.control.toxiproxy.service",  # its type; listening.py imports it on demand

@@ -31,8 +31,20 @@ _PRODUCE: Final = (
     (6, "the same, after a wait", "the leadership moved while an acks=all request was parked", "not known"),
     (7, "REQUEST_TIMED_OUT", "acks=all, and the in-sync replicas did not have the record within the timeout", "yes"),
     (10, "MESSAGE_TOO_LARGE", "the batch is larger than `max.message.bytes` of the topic", "no"),
-    (19, "NOT_ENOUGH_REPLICAS", "acks=all, and fewer replicas are in sync than `min.insync.replicas`", "no"),
-    (20, "NOT_ENOUGH_REPLICAS_AFTER_APPEND", "as 19, but the replicas left the ISR after the append", "yes"),
+    (
+        19,
+        "NOT_ENOUGH_REPLICAS",
+        "acks=all, and fewer replicas are in sync than `min.insync.replicas` "
+        "([shown](cookbook.md#too-few-replicas-in-sync))",
+        "no",
+    ),
+    (
+        20,
+        "NOT_ENOUGH_REPLICAS_AFTER_APPEND",
+        "acks=all, and `min.insync.replicas` was raised above the ISR between the watermark and the response: in "
+        "practice only [a fault](faults.md) returns it. An ISR that shrinks while a request is parked gives 7",
+        "yes",
+    ),
     (32, "INVALID_TIMESTAMP", "the timestamp of a record is too far from the clock of the broker", "no"),
     (
         45,

@@ -75,7 +75,8 @@ def declare(parser: Parser) -> None:
         "--control-port",
         metavar="P",
         type=whole_number(0, 65535),
-        help="Port of the HTTP control. 0 takes a free port (default: 9644 if it is free; a free port with --port 0).",
+        help="Port of the HTTP control; with this option the journal is kept from the start, not from its first call. "
+        "0 takes a free port (default: 9644 if it is free; a free port with --port 0).",
     )
     parser.add_argument("--no-control", action="store_true", help="Serve no HTTP control.")
     parser.add_argument(
