@@ -55,7 +55,8 @@ def _ask(url: str, token: str | None, method: str, path: str, body: bytes | None
         with urlopen(request, timeout=TIMEOUT_S) as answer:
             return bytes(answer.read())
     except HTTPError as error:
-        said = error.read(1_000).decode(errors="replace").strip()
+        with error:
+            said = error.read(1_000).decode(errors="replace").strip()
         raise ControlCallError(f"--control {url}: {complaint} ({error}{': ' if said else ''}{said}).") from None
     except (OSError, ValueError, HTTPException) as error:
         raise ControlCallError(f"--control {url}: {complaint} ({error}).") from None

@@ -5,7 +5,8 @@
 K busy loops run beside it. Workers of the load are stopped (SIGSTOP) and continued after 50 to 1,500 ms, by seed. A run
 is confirmed (exit status 0), not measured (4), or accuses the broker (1), whatever else it says. The last line is JSON
 with the counts; the exit status is 1 if any run accused. Each run has a `fakebroker serve` of its own, with its control
-and its journal in a file. With --kafka all have one Apache Kafka (conformance/), and scenarios need no control.
+and its journal in a file. With --kafka there is Apache Kafka (conformance/) instead, without a journal: followers are
+frozen, and brokers stopped, by signals (kafka_control.py), and scenarios that need what Kafka cannot do are left out.
 """
 
 from __future__ import annotations
@@ -20,15 +21,15 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from random import Random
 from typing import Any
+from unittest.mock import patch
 
 from support.serving import Serving
 
-from conformance.targets.boxes import Box
 from conformance.targets.target import KafkaTarget
 from fakebroker_load import cli
 from fakebroker_load.errors import USER_ERRORS
@@ -37,6 +38,7 @@ from fakebroker_load.scenario.reading import bundled, load_scenario
 from fakebroker_load.session import start_spark, stop_spark
 
 from . import TESTS  # noqa: F401  # it puts `support` on the path
+from .kafka_control import box_of, create_internal_topics, is_possible, kafka_control
 
 BUSY = "while True: pass"
 STOP_MS = 50, 1_500
@@ -49,13 +51,13 @@ def main(argv: Sequence[str]) -> int:
     options = _options(argv)
     names = options.scenarios or list(bundled())
     if options.kafka:
-        names = [name for name in names if not load_scenario(name).has_needs]
+        names = [name for name in names if is_possible(load_scenario(name))]
     ends_at = time.monotonic() + options.minutes * 60
     counts: Counter[str] = Counter()
     of_scenarios: dict[str, Counter[str]] = {name: Counter() for name in names}
     spark = start_spark(f"local[{max(2, len(os.sched_getaffinity(0)))}]")
     try:
-        with tempfile.TemporaryDirectory() as folder, busy(options.busy), kafka(options.kafka) as target:
+        with tempfile.TemporaryDirectory() as folder, busy(options.busy), kafkas() as kafka_of:
             for number in range(options.runs):
                 if time.monotonic() > ends_at:
                     break
@@ -63,7 +65,7 @@ def main(argv: Sequence[str]) -> int:
                 out = Path(folder) / f"run-{number}"
                 stops: list[int] = []
                 with standing_still(Random(seed), stops):
-                    kind = one(name, seed, out, target)
+                    kind = one(name, seed, out, kafka_of(name) if options.kafka else None)
                 counts[kind] += 1
                 of_scenarios[name][kind] += 1
                 print(f"{number + 1}: {name}, seed {seed}, {len(stops)} stops: {kind}", flush=True)
@@ -80,29 +82,31 @@ def main(argv: Sequence[str]) -> int:
 
 
 @contextmanager
-def kafka(is_wanted: bool) -> Iterator[KafkaTarget | None]:
-    """Three brokers of it, or none."""
-    target = KafkaTarget(Box(3, {"auto.create.topics.enable": "false"})) if is_wanted else None
-    if target is None:
-        yield None
-        return
-    target.start()
-    try:
-        yield target
-    finally:
-        target.stop()
+def kafkas() -> Iterator[Callable[[str], KafkaTarget]]:
+    """Yield what returns the Kafka that a scenario needs. It is started once, and stopped at the end."""
+    with ExitStack() as stack:
+        running: dict[bool, KafkaTarget] = {}
+
+        def of(name: str) -> KafkaTarget:
+            scenario = load_scenario(name)
+            is_frozen = bool(scenario.followers)
+            if is_frozen not in running:
+                target = running[is_frozen] = KafkaTarget(box_of(scenario))
+                target.start()
+                stack.callback(target.stop)
+                create_internal_topics(target)
+            return running[is_frozen]
+
+        yield of
 
 
 def one(name: str, seed: int, out: Path, target: KafkaTarget | None) -> str:
-    """A run against a cluster of its own, or against that which is there."""
+    """Run a scenario against a cluster of its own, or against this Kafka."""
     with ExitStack() as stack:
         if target is not None:
-            where: dict[str, Any] = {"bootstrap_server": target.bootstrap_servers}
-            for topic, partitions in load_scenario(name).topics.items():
-                target.create_topic(topic, partitions, 3)
-                stack.callback(target.delete_topic, topic)
-            for broker in target.endpoints:
-                target.catch_up(broker)
+            control = stack.enter_context(kafka_control(target, load_scenario(name)))
+            where: dict[str, Any] = {"bootstrap_server": target.bootstrap_servers, "control": control}
+            stack.enter_context(patch.object(cli, "ControlTap", return_value=None))  # Kafka has no journal
         else:
             journal = out.with_suffix(".jsonl")
             options = ("--port", "0", "--control-port", "0", "--journal", str(journal))
