@@ -61,9 +61,9 @@ class Admin:
             check(created.error_code, f"creating {created.name}: {created.error_message}")
         for topic in topics:
             for partition in {0, topic.partitions - 1}:
-                self._await_leader(topic.name, partition, topic.leader)
+                self.await_leader(topic.name, partition, topic.leader)
 
-    def _await_leader(self, topic: str, partition: int, broker: int) -> None:
+    def await_leader(self, topic: str, partition: int, broker: int) -> None:
         """Wait until the broker itself reports that it leads."""
         frame = frames.end_offset(topic, partition)
         limit = self._now_s() + LIMIT_S
@@ -103,7 +103,7 @@ class Admin:
             },
         )
         check(answer.error_code, f"electing {broker} for {topic}")
-        self._await_leader(topic, partition, broker)
+        self.await_leader(topic, partition, broker)
 
     def lower_features(self, levels: Mapping[str, int]) -> None:
         """Lower those of the features that are supported."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -64,6 +65,8 @@ class _Calls:
         self._states = dict.fromkeys(range(1, BROKERS + 1), "running")
         self._is_frozen = False
         self._quotas: dict[str, Body] = {}
+        self._starter = ThreadPoolExecutor(BROKERS)  # to start one takes longer than a control may take to answer
+        self._starts: list[Future[None]] = []
 
     def do(self, method: str, path: str, body: Body) -> Any:
         """Raises LookupError for a call that Kafka does not have, RuntimeError for one that fails."""
@@ -88,11 +91,17 @@ class _Calls:
         for broker, state in self._states.items():
             if state != "running":
                 self._act(broker, "start")
+        for start in self._starts:
+            start.result()
+        self._starter.shutdown()
 
     def _act(self, broker: int, verb: str) -> None:
-        acts = {"start": self._target.start_broker, "stop": self._target.stop_broker, "kill": self._target.kill_broker}
-        acts |= {"pause": self._target.pause_broker, "resume": self._target.resume_broker}
-        acts[verb](broker)
+        if verb == "start":
+            self._starts.append(self._starter.submit(self._target.start_broker, broker))
+        else:
+            acts = {"stop": self._target.stop_broker, "kill": self._target.kill_broker}
+            acts |= {"pause": self._target.pause_broker, "resume": self._target.resume_broker}
+            acts[verb](broker)
         self._states[broker] = {"stop": "stopped", "kill": "killed", "pause": "paused"}.get(verb, "running")
 
     def _create_topic(self, body: Body) -> None:
@@ -121,12 +130,14 @@ class _Calls:
 
 
 def _create(target: KafkaTarget, name: str, assignments: Sequence[Sequence[int]], configs: Body) -> None:
-    """Create a topic, and return when all brokers that are not frozen know it."""
+    """Create a topic, and return when its leaders lead, and all brokers that are not frozen know it."""
     places = [{"partition_index": index, "broker_ids": list(ids)} for index, ids in enumerate(assignments)]
     given = [{"name": key, "value": str(value)} for key, value in configs.items()]
     frame = frames.create_topics([{"name": name, "assignments": places, "configs": given}])
     created = target.admin.ask(CREATE_TOPICS, 7, frame).topics[0]
     check(created.error_code, f"creating {name}: {created.error_message}")
+    for partition, replicas in enumerate(assignments):
+        target.admin.await_leader(name, partition, replicas[0])
     for broker in range(1, BROKERS + 1):
         target.catch_up(broker)
 

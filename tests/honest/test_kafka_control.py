@@ -28,7 +28,7 @@ class Target:
 
     def __init__(self) -> None:
         self.done: list[tuple[Any, ...]] = []
-        self.admin = SimpleNamespace(ask=self._create, request=self._alter)
+        self.admin = SimpleNamespace(ask=self._create, request=self._alter, await_leader=lambda *_: None)
 
     def __getattr__(self, name: str) -> Any:
         return lambda *given: self.done.append((name, *given))

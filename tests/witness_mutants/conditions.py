@@ -80,6 +80,8 @@ CONDITIONS: Mapping[str, Condition] = {
     "of partitions that end above what was shown": lambda rows, row: (
         row["shown_offset"] is not None and row["shown_offset"] < row["end_offset"]
     ),
+    "of watermarks that a higher one makes up for": lambda rows, row: rows.is_made_up_for(row),
+    "of leaders without an append": lambda rows, row: not rows.has_appends(row),
     "of partitions with as many records as another": _of_place(lambda rows, place: rows.has_twin(place)),
 }
 
@@ -88,6 +90,9 @@ AFTERWARDS: Mapping[str, Condition] = {
     "of records that still lie below it": lambda rows, row: (
         row["read"]["high_watermark"] is not None and row["read"]["offset"] < row["read"]["high_watermark"]
     ),
+    "of outcomes that are right as well": lambda rows, row: row["outcome"] in row["also"],
+    "of records that lose it": lambda rows, row: row["place"] is None,
+    "of records that stay in their order": lambda rows, row: rows.is_read_in_order(row),
     "of rows that lose it": lambda rows, row: row["read"]["high_watermark"] is None,
     "of watermarks that still come before the answers that waited": lambda rows, row: rows.is_before_its_answers(row),
     "of what stays in the order of its request": lambda rows, row: rows.is_in_order(row),

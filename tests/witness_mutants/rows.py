@@ -120,17 +120,50 @@ class Rows:
     def is_before_its_answers(self, row: Row) -> bool:
         """Return True if a high watermark with this `seq` comes before each acks=all response about the records that it
         covers first."""
-        place = row["topic"], row["partition"]
-        marks = [moved["high_watermark"] for _, moved in self.of("watermark_moved") if _place(moved) == place]
-        first = max((mark for mark in marks if mark < row["high_watermark"]), default=0)
-        return row["seq"] is not None and all(
-            answer["seq"] > row["seq"]
-            for _, answer in self.of("answer")
-            if _place(answer) == place
-            and answer["error_code"] == 0
-            and first <= answer["base_offset"] < row["high_watermark"]
-            and (request := self.request_of(answer)) is not None
-            and request["acks"] == -1
+        return row["seq"] is not None and all(answer["seq"] > row["seq"] for answer in self._answers_of(row))
+
+    def is_made_up_for(self, row: Row) -> bool:
+        """Return True if a higher high watermark, too, comes before each of these responses."""
+        higher = [
+            moved["seq"]
+            for _, moved in self.of("watermark_moved")
+            if _place(moved) == _place(row) and moved["high_watermark"] > row["high_watermark"]
+        ]
+        return all(min(higher, default=answer["seq"]) < answer["seq"] for answer in self._answers_of(row))
+
+    def _answers_of(self, moved: Row) -> Iterator[Row]:
+        """Yield the acks=all responses about the records that this high watermark covers first."""
+        place, covered = _place(moved), moved["high_watermark"]
+        marks = [other["high_watermark"] for _, other in self.of("watermark_moved") if _place(other) == place]
+        first = max((mark for mark in marks if mark < covered), default=0)
+        for _, answer in self.of("answer"):
+            if _place(answer) == place and answer["error_code"] == 0 and first <= answer["base_offset"] < covered:
+                request = self.request_of(answer)
+                if request is not None and request["acks"] == -1:
+                    yield answer
+
+    def has_appends(self, led: Row) -> bool:
+        """Return True if something was appended under this leader."""
+        later = [
+            event
+            for event in self.all[JOURNAL_PARQUET]
+            if _place(event) == _place(led) and event["seq"] > led["seq"] and event["event"] in ("append", led["event"])
+        ]
+        appended = [event["event"] == "append" and event["base_offset"] >= 0 for event in later]
+        return bool(appended) and appended[0]
+
+    def is_read_in_order(self, row: Row) -> bool:
+        """Return True if a reader's rows about this partition have their records in order with this `sequence`."""
+        others = [
+            other
+            for _, other in self.of(READINGS)
+            if (other["connection"], *_place(other)) == (row["connection"], *_place(row))
+            and other["read"]["what"] == row["read"]["what"] == "record"
+            and other["read"]["offset"] != row["read"]["offset"]
+        ]
+        return row["sequence"] is not None and all(
+            (other["sequence"] < row["sequence"]) == (other["read"]["offset"] < row["read"]["offset"])
+            for other in others
         )
 
     def has_twin(self, place: Place) -> bool:

@@ -3,7 +3,8 @@
 Theory   Each is about one of the run's own topics. Nothing appends to them but the run's requests. A high watermark
          rises, and never passes what was appended. A consumer is shown none that the journal does not have. A throttle
          is told to its connection. The epoch of each append was elected, or is that of the first append. Epochs
-         rise, and the log does not end under an older one.
+         rise, and the log does not end under an older one. Each append is at the end of the log: where the one before
+         it ended, or where the log of a new leader ended.
 Shape    Rows like those of mismatches.py. `exchanges` and `judged` are those of by_journal.py. `moves` are those of
          MOVES, in slices (time_slices.py).
 """
@@ -15,7 +16,12 @@ MOVES = """
 SELECT run, topic, partition, seq, event, high_watermark, leader_epoch,
     if(event = 'append', NULL, high_watermark) AS watermark,
     if(event = 'leader_changed', leader_epoch, NULL) AS epoch,
-    if(event = 'append', last_offset, NULL) AS appended
+    if(event = 'append', last_offset, NULL) AS appended,
+    if(event = 'append' AND base_offset >= 0 AND NOT coalesce(is_duplicate, false), base_offset, NULL) AS begin,
+    CASE
+        WHEN event = 'append' AND base_offset >= 0 AND NOT coalesce(is_duplicate, false) THEN last_offset + 1
+        WHEN event = 'leader_changed' AND log_end_offset >= 0 THEN log_end_offset
+    END AS end
 FROM {journal} WHERE event IN ('append', 'watermark_moved', 'leader_changed')
 """
 
@@ -63,7 +69,8 @@ marked AS (
     SELECT run, topic, partition, seq, event, high_watermark, leader_epoch,
         max(epoch) OVER before AS previous_epoch,
         max(appended) OVER so_far + 1 AS log_end,
-        last_value(watermark, true) OVER before AS previous
+        last_value(watermark, true) OVER before AS previous,
+        begin, last_value(end, true) OVER before AS previous_end
     FROM {moves}
     WINDOW so_far AS (PARTITION BY run, topic, partition, slice ORDER BY seq),
         before AS (
@@ -83,7 +90,11 @@ strange_moves AS (
         if(event = 'leader_changed' AND marked.leader_epoch < previous_epoch, struct(
             'unexplained' AS kind, 'led under an epoch of nobody' AS problem, CAST(NULL AS BIGINT) AS offset,
             concat('journal: event ', seq, ' has the epoch ', marked.leader_epoch, ', and it was ', previous_epoch,
-                ' before') AS says), NULL)
+                ' before') AS says), NULL),
+        if(begin <> previous_end, struct(
+            'wrong offset' AS kind, 'appended away from the log end' AS problem, begin AS offset,
+            concat('journal: event ', seq, ' appended at ', begin, ', and the log ended at ', previous_end) AS says),
+            NULL)
     ), found -> found IS NOT NULL))
     FROM marked LEFT JOIN {parts} AS parts
         ON parts.run = marked.run AND parts.topic = marked.topic AND parts.partition = marked.partition

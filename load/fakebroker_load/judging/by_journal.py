@@ -251,7 +251,7 @@ def judge_by_journal(
     )
     all_judged = keep(spark.sql(text, exchanges=exchanges, judged=judged, journal=journal))
     moves = in_slices(
-        spark, spark.sql(MOVES, journal=journal), slices, last=("watermark",), greatest=("epoch", "appended")
+        spark, spark.sql(MOVES, journal=journal), slices, last=("watermark", "end"), greatest=("epoch", "appended")
     )
     text = BESIDE.format(
         runs=f"({names})", **{name: f"{{{name}}}" for name in ("judged", "exchanges", "journal", "moves", "parts")}

@@ -55,7 +55,7 @@ KINDS: dict[str, tuple[str, ...]] = {
         "told another offset",
         *("told another offset than appended", "read at another offset than told"),
         "told an offset, and never appended",
-        "moved in the log",
+        *("moved in the log", "appended away from the log end"),
         "base offset given twice",
         "base offset with an error",
         "no base offset",

@@ -132,7 +132,7 @@ found AS (
 ),
 hidden AS (
     SELECT run, connection, sequence,
-        collect_set(struct(topic, partition, offset, value_crc, fingerprint)) AS hidden
+        collect_list(struct(topic, partition, offset, value_crc, fingerprint, timestamp_ms)) AS hidden
     FROM {{records}} WHERE NOT visible GROUP BY ALL
 ),
 known AS (
@@ -151,7 +151,7 @@ looked_up AS (
     SELECT *,
         CASE
             WHEN end_offset IS NULL THEN if(run IN ({{read_back}}), 'not read back', NULL)
-            WHEN copies > 1 THEN 'duplicated'
+            WHEN copies > 1 OR is_raw AND coalesce(copies, 0) + size(coalesce(hidden, array())) > 1 THEN 'duplicated'
             WHEN copies > 0 AND NOT (log_topic <=> topic AND log_partition <=> partition) THEN 'in another partition'
             WHEN copies > 0 AND NOT (stored.value_crc <=> value_crc AND stored.fingerprint <=> fingerprint)
                 THEN 'altered'
@@ -160,7 +160,8 @@ looked_up AS (
             WHEN outcome = 'answered' AND exists(hidden,
                 one -> NOT (one.value_crc <=> value_crc AND one.fingerprint <=> fingerprint)) THEN 'altered'
             WHEN stored.problem IS NOT NULL THEN stored.problem
-            WHEN stored.timestamp_ms <> timestamp_ms THEN 'stored with another time'
+            WHEN stored.timestamp_ms <> timestamp_ms OR exists(hidden, one -> one.timestamp_ms <> timestamp_ms)
+                THEN 'stored with another time'
             WHEN is_raw AND stored.producer_id <> coalesce(producer_id, -1) THEN 'stored as of a producer'
             WHEN stored.compression <> compression THEN 'stored in another compression'
             WHEN copies IS NULL AND (hidden IS NULL OR NOT written <=> 'never')
@@ -185,6 +186,7 @@ looked_up AS (
             WHEN copies > 0 AND written = 'never' THEN 'written, and must not be'
             WHEN log_offset < max(if(log_topic = topic AND log_partition = partition, log_offset, NULL)) OVER earlier
                 AND coalesce(ordered, true) THEN 'reordered'
+            WHEN exists(hidden, one -> one.offset > log_offset) THEN 'reordered'
         END AS found_problem,
         max(base_offset) OVER earlier AS previous_offset
     FROM known

@@ -168,7 +168,7 @@ WIDE_CASES: dict[str, Case] = {
         ["appended to another partition"] * 4, more=(APPEND | {"topic": "v", "records": ["x"]},)
     ),
     "several partitions, and a batch of no request": wide(
-        ["appended, and sent by nobody"], more=(APPEND | {"records": ["x", "y"]},)
+        ["appended, and sent by nobody", "appended away from the log end"], more=(APPEND | {"records": ["x", "y"]},)
     ),
 }
 
@@ -205,8 +205,15 @@ CASES: dict[str, Case] = {
     "a new leader has an older watermark": Case(
         (MOVED | {"high_watermark": 40}, MOVED | {"event": "leader_changed", "high_watermark": 39}, *TIMED_OUT), []
     ),
+    "the first append of a leader": Case((LED, *TIMED_OUT), []),
+    "a leader appends behind the end of its log": Case(
+        (LED | {"log_end_offset": 39}, *TIMED_OUT), ["appended away from the log end"]
+    ),
+    "an append that was refused ends nowhere": Case((LED, REFUSED_APPEND | {"request": 4}, *TIMED_OUT), []),
     "answered elsewhere": Case(times_out(answer={"connection": 9}), ["answered on another connection"]),
-    "appended twice": Case((ASKED, PRODUCE, APPEND, APPEND, PARKED, ANSWER), ["appended twice"]),
+    "appended twice": Case(
+        (ASKED, PRODUCE, APPEND, APPEND, PARKED, ANSWER), ["appended twice", "appended away from the log end"]
+    ),
     "sent again, and known": Case((*TIMED_OUT[:3], APPEND | {"is_duplicate": True}, *TIMED_OUT[3:]), []),
     "altered on the way": Case(times_out(append={"records": ["x"]}), ["altered before it was appended"]),
     "altered in the log": Case(TIMED_OUT, ["altered"], {}, (RECORD | {"fingerprint": "x"},)),
@@ -312,7 +319,7 @@ CASES: dict[str, Case] = {
     "late by the broker's clock": Case(times_out(answer={"mono_ms": 5_102 + 501}), ["late"]),
     "not late": Case(times_out(answer={"mono_ms": 5_102 + 500}), []),
     "a Produce of another client": Case(
-        (*TIMED_OUT, STRANGER, PRODUCE | {"request": 4}, APPEND | {"request": 4}),
+        (*TIMED_OUT, STRANGER, PRODUCE | {"request": 4}, APPEND | {"request": 4, "base_offset": 41, "last_offset": 41}),
         ["a Produce that the load has not sent"],
     ),
     "a Produce of another client to another topic": Case(
@@ -393,7 +400,7 @@ CASES: dict[str, Case] = {
     ),
     "made twice, and elsewhere": Case(
         (OWN_ASKED, PRODUCE, BATCH, BATCH | {"base_offset": 46, "last_offset": 48}),
-        ["in the log, and never appended"],
+        ["in the log, and never appended", "appended away from the log end"],
         MADE,
         (AT_44_SHOWN,),
     ),

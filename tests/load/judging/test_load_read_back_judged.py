@@ -75,12 +75,21 @@ CASES: dict[str, tuple[Row, Sequence[Row], Row | None, list[str]]] = {
     "aborted, and another record": (MADE, [SHOWN, HIDDEN | {"fingerprint": "e"}], PART, ["altered"]),
     "aborted, and another value": (MADE, [SHOWN, HIDDEN | {"value_crc": None}], PART, ["altered"]),
     "aborted, and elsewhere": (MADE, [SHOWN, HIDDEN | {"partition": 1}], PART, ["in another partition"]),
+    "aborted behind the record that is shown": (MADE, [SHOWN, HIDDEN | {"offset": 41}], PART, ["reordered"]),
     "aborted, and given up": (
         MADE | {"fingerprint": "of nothing", "sent_us": None, "answered_us": None, "error_code": None,
                 "base_offset": None, "outcome": "not sent"},
         [HIDDEN], PART, ["not sent"],
     ),
     "of a transaction that it aborted": (ABORTED, [HIDDEN | {"offset": 40}], PART, []),
+    "aborted, and there twice": (
+        ABORTED, [HIDDEN | {"offset": 40}, HIDDEN | {"offset": 41}], PART, ["duplicated"]
+    ),
+    "aborted, and read back twice": (ABORTED, [HIDDEN | {"offset": 40}] * 2, PART, ["duplicated"]),
+    "aborted, and with another time": (
+        ABORTED, [HIDDEN | {"offset": 40, "timestamp_ms": 7_001}], PART, ["stored with another time"]
+    ),
+    "committed, and there once more": ({}, [SHOWN, HIDDEN], PART, ["duplicated"]),
     "aborted, and shown": (ABORTED, [SHOWN], PART, ["written, and must not be"]),
     "aborted, and not there": (ABORTED, [], PART, ["lost"]),
     "aborted, and at another offset": (ABORTED, [HIDDEN], PART, ["told another offset"]),
