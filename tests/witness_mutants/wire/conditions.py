@@ -104,6 +104,17 @@ def _is_above(row: Row) -> bool:
     return all(mark > offset for mark, offset in zip(marks, last, strict=True))
 
 
+def _is_emptied(row: Row) -> bool:
+    """Return True if no partition has other records than before, but for those that have none now."""
+    if row["after"] is None:
+        return False
+    before, after = (
+        [value_at(row[name], place) for place in places_of(row[name], "responses.partitions.records")]
+        for name in ("before", "after")
+    )
+    return len(before) == len(after) and all(new == old or not new for old, new in zip(before, after, strict=True))
+
+
 WIRE: Mapping[str, Callable[[Row], bool]] = {
     ALWAYS: lambda row: True,
     "of messages other than Produce": lambda row: _api(row) != "Produce",
@@ -113,6 +124,7 @@ WIRE: Mapping[str, Callable[[Row], bool]] = {
     "of batches that are sent": lambda row: bool(row["is_request"]),
     "of readers": _is_of_reader,
     "of followers": lambda row: _api(row) == "Fetch" and not _is_of_reader(row) and not row["is_leaders"],
+    "of a partition that is given nothing": _is_emptied,
     "of a Fetch for the watermark": lambda row: _api(row) == "Fetch" and not row["asked"].max_wait,
     "of what was asked for its records": lambda row: (
         _api(row) == "Fetch" and not _is_of_reader(row) and bool(row["asked"].max_wait)
