@@ -22,6 +22,7 @@ from fakebroker_load.judging.findings import NOT_MEASURED, VerdictFinding, findi
 from fakebroker_load.judging.group_verdict import NO_TIMES, GroupVerdict, Percentiles
 from fakebroker_load.judging.groups import amiss_in_groups
 from fakebroker_load.judging.limits import held_to_limits
+from fakebroker_load.judging.overtaken import overtaken
 from fakebroker_load.judging.percentiles import Key, percentiles_of, sketched
 from fakebroker_load.judging.requests import LATE, TIMED_OUT, LogTables
 from fakebroker_load.judging.sql import LatenessLimits, limit_us
@@ -35,9 +36,11 @@ SELECT run, `group`,
     count(*) AS rows,
     count_if(problem IS NULL) AS confirmed,
     count_if(early) AS early,
-    count_if(problem = '{late}' AND machine_late_us >= {lateness} - {limit_us}) AS late_explained,
+    count_if(problem = '{late}' AND (machine_late_us >= {lateness} - {limit_us} OR {overtaken})) AS late_explained,
     count_if(problem = 'wrong answer' AND error_code = {timed_out} AND expected_error = 0 AND {no_journal}
-        AND machine_late_us >= timeout_ms * 900L) AS unreplicated,
+        AND machine_late_us >= timeout_ms * 500L AND NOT {overtaken}) AS unreplicated,
+    count_if(problem = '{late}' AND {overtaken}) AS overtaken_late,
+    count_if(problem = 'wrong answer' AND {overtaken}) AS overtaken_wrong,
     max(load_late_us) AS load_late_us,
     min(connection) AS first_connection,
     max(connection) AS last_connection,
@@ -184,6 +187,7 @@ def summarise(
         no_journal="request IS NULL" if by_broker else "true",
         lateness=lateness,
         limit_us=limit_us(lateness_limit_ms),
+        overtaken=overtaken(runs, lateness_limit_ms),
         **{name: percentiles_of(value, SHARES, large) for name, value in TIMES.items()},
     )
     by_group = {(row["run"], row["group"]): row for row in spark.sql(text, judged=judged).collect()}
@@ -230,6 +234,8 @@ def summarise(
                 from_intended_us=percentiles(row, "from_intended_us"),
                 late_explained=row["late_explained"] if row else 0,
                 unreplicated=row["unreplicated"] if row else 0,
+                overtaken_late=row["overtaken_late"] if row else 0,
+                overtaken_wrong=row["overtaken_wrong"] if row else 0,
                 load_late_us=row["load_late_us"] if row else None,
                 send_delay_limit_ms=limit_ms,
                 amiss=(

@@ -18,6 +18,7 @@ from fakebroker_load.scenario.actions import ScenarioActor
 from fakebroker_load.scenario.reading import bundled, load_scenario
 from fakebroker_load.scenario.setup import prepared
 
+from . import kafka_control as kafka_control_module
 from .kafka_control import FROZEN, is_possible, kafka_control
 
 DONE = SimpleNamespace(error_code=ErrorCode.none, error_message=None)
@@ -55,7 +56,8 @@ def assignments(frame: bytes) -> tuple[str, list[list[int]]]:
 
 
 @pytest.fixture
-def target() -> Target:
+def target(monkeypatch: pytest.MonkeyPatch) -> Target:
+    monkeypatch.setattr(kafka_control_module, "FETCHING_S", 0.0)
     return Target()
 
 

@@ -7,8 +7,10 @@ Theory   Lateness is a separate finding, and its cause decides. It is the broker
          `machine_late_ms` is that of brokers and load (machine_lateness.py), if measured; `late_explained` counts the
          explained responses.
          Without a journal, a time-out instead of NONE may be the machine's too: if tasks waited for a processor for
-         nine tenths of that time (`unreplicated`). Brokers without a processor do not fetch, and Kafka answers so.
-         A load that was sent late is not the load that the scenario asks for, and has measured another one.
+         half of that time (`unreplicated`). Replication has some ten steps in several processes, and on a busy
+         machine each waits for a processor.
+         A load that was sent late is not the load that the scenario asks for, and has measured another one. Nor has a
+         request that an action has overtaken meanwhile (overtaken.py).
 """
 
 from __future__ import annotations
@@ -64,11 +66,14 @@ def finding_of(
     broken = [(group, held) for group in groups for held in group.limits if not held.ok]
     kept = all(_own_ms(group) >= _NOTICEABLE_MS for group, _ in broken)
     count = sum(_count(group) for group in groups)
-    parts = ["No answer was wrong" if any(group.unreplicated for group in groups) else "Every answer was right"]
+    excused = any(group.unreplicated or group.overtaken_wrong for group in groups)
+    parts = ["No answer was wrong" if excused else "Every answer was right"]
     if count:
         parts.append(f"{count:,} came late{_whose(groups, is_machines)}")
     if unreplicated := sum(group.unreplicated for group in groups):
         parts.append(f"{unreplicated:,} timed out while this machine had work wait")
+    if overtaken := sum(group.overtaken_late + group.overtaken_wrong for group in groups):
+        parts.append(f"{overtaken:,} were sent so late that an action of the scenario came before them")
     if any(group.sent_late for group in groups):
         parts.append("the load was sent late")
     if broken:
@@ -87,13 +92,19 @@ def _is_wrong(group: GroupVerdict) -> bool:
     """Return True if a response is wrong or missing, or something else of the group is wrong."""
     broken_limits = sum(not held.ok for held in group.limits)
     others = sum(count for name, count in group.problems.items() if name not in _LATE)
-    return others > group.unreplicated or not group.requests == group.rows > 0 or len(group.amiss) > broken_limits
+    return (
+        others > group.unreplicated + group.overtaken_wrong
+        or not group.requests == group.rows > 0
+        or len(group.amiss) > broken_limits
+    )
 
 
 def _whose(groups: Sequence[GroupVerdict], is_machines: bool) -> str:
     by_broker, undecided = (sum(group.problems.get(name, 0) for group in groups) for name in (LATE, UNDECIDED))
-    if by_broker:
+    if by_broker > sum(group.overtaken_late for group in groups):
         return ", as this machine was" if is_machines else ""
+    if by_broker:
+        return ""
     return ", as the load was or may have been" if undecided else ", as the load was"
 
 

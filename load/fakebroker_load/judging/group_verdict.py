@@ -31,8 +31,10 @@ class GroupVerdict:
     send_delay_us: Percentiles = NO_TIMES  # from when a request was intended until it was sent
     from_sent_us: Percentiles = NO_TIMES  # from sent until the response
     from_intended_us: Percentiles = NO_TIMES
-    late_explained: int = 0  # of the late responses: those for as long as this machine made tasks wait
-    unreplicated: int = 0  # of the time-outs instead of NONE: those with tasks waiting nearly all the time
+    late_explained: int = 0  # of the late responses: for as long as this machine made tasks wait, or overtaken
+    unreplicated: int = 0  # of the time-outs instead of NONE: those with tasks waiting half of the time
+    overtaken_late: int = 0  # of the late responses: to requests that an action has overtaken (judging/overtaken.py)
+    overtaken_wrong: int = 0  # of the wrong responses: the same
     load_late_us: int | None = None  # of the load: its longest standstill during a request
     send_delay_limit_ms: int = DEFAULT_SEND_DELAY_LIMIT_MS  # limit: of the 99th percentile
     amiss: tuple[str, ...] = ()  # expectations of the scenario for the whole group: those not met (judging/groups.py)

@@ -82,6 +82,29 @@ CASES: dict[str, tuple[dict[str, Any], str, str]] = {
         WRONG,
         f"{NOT_EVERY}: wrong answer (2)",
     ),
+    "late, and overtaken by an action": (
+        {"groups": (replace(IS_LATE, late_explained=3, overtaken_late=3),)},
+        NOT_MEASURED,
+        "Every answer was right; 3 came late; 3 were sent so late that an action of the scenario came before them: "
+        "not measured",
+    ),
+    "late, one of them overtaken, and the others by the machine": (
+        {"groups": (replace(IS_LATE, late_explained=3, overtaken_late=1),)},
+        NOT_MEASURED,
+        "Every answer was right; 3 came late, as this machine was; 1 were sent so late that an action of the scenario "
+        "came before them: not measured",
+    ),
+    "wrong, and overtaken by an action": (
+        {"groups": (replace(GROUP, confirmed=8, problems={"wrong answer": 2}, unreplicated=1, overtaken_wrong=1),)},
+        NOT_MEASURED,
+        "No answer was wrong; 1 timed out while this machine had work wait; 1 were sent so late that an action of the "
+        "scenario came before them: not measured",
+    ),
+    "wrong, and not all of them overtaken": (
+        {"groups": (replace(GROUP, confirmed=8, problems={"wrong answer": 2}, overtaken_wrong=1),)},
+        WRONG,
+        f"{NOT_EVERY}: wrong answer (2)",
+    ),
     "wrong and late": (
         {"groups": (replace(IS_LATE, confirmed=6, problems={"late": 3, "wrong answer": 1}),)},
         WRONG,
