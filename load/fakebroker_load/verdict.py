@@ -18,6 +18,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 
 from fakebroker.protocol.error_code import kafka_name
 from fakebroker_load.judging.by_journal import CLOCKS
+from fakebroker_load.judging.causes import WRONG_ANSWER
 from fakebroker_load.judging.findings import NOT_MEASURED, VerdictFinding, finding_of
 from fakebroker_load.judging.group_verdict import NO_TIMES, GroupVerdict, Percentiles
 from fakebroker_load.judging.groups import amiss_in_groups
@@ -28,6 +29,7 @@ from fakebroker_load.judging.requests import LATE, TIMED_OUT, LogTables
 from fakebroker_load.judging.sql import LatenessLimits, limit_us
 from fakebroker_load.judging.unjudged import UnjudgedRules, unjudged_of
 from fakebroker_load.judging.ways import Ways, as_far_as, ways_of
+from fakebroker_load.scenario.answers import NO_ANSWER
 from fakebroker_load.scenario.model import DEFAULT_LATENESS_LIMIT_MS, DEFAULT_SEND_DELAY_LIMIT_MS
 from fakebroker_load.scenario.reads import READERS
 
@@ -78,7 +80,11 @@ TIMES = {
 }
 SHARES = (0.5, 0.99, 1.0)
 READ = "read"  # the expectation of readers
-ANSWERS = "SELECT run, `group`, error_code, outcome, problem, count(*) AS rows FROM {judged} GROUP BY ALL"
+ANSWERS = """
+SELECT run, `group`, error_code, outcome, problem, if(problem = 'wrong answer', expected_error, NULL) AS expected_error,
+    count(*) AS rows
+FROM {judged} GROUP BY ALL
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,12 +180,16 @@ def summarise(
     lateness = "greatest(lateness_us, broker_lateness_us)" if by_broker else "lateness_us"
     answers: dict[Key, Counter[str]] = {}
     problems: dict[Key, Counter[str]] = {}
+    wrong: dict[Key, Counter[str]] = {}
     for kind in spark.sql(ANSWERS, judged=judged).collect():
         key = (kind["run"], kind["group"])
         name = kind["outcome"] if kind["error_code"] is None else kafka_name(kind["error_code"])
         answers.setdefault(key, Counter())[name] += kind["rows"]
         if kind["problem"] is not None:
             problems.setdefault(key, Counter())[kind["problem"]] += kind["rows"]
+        if kind["problem"] == WRONG_ANSWER:
+            expected = NO_ANSWER if kind["expected_error"] is None else kafka_name(kind["expected_error"])
+            wrong.setdefault(key, Counter())[f"{name} where {expected} was expected"] += kind["rows"]
     large = sketched({key: counted.total() for key, counted in answers.items()})
     text = SUMMARY.format(
         late=LATE,
@@ -245,6 +255,7 @@ def summarise(
                     *(held.sentence() for held in limits.get(key, ()) if not held.ok),
                 ),
                 limits=limits.get(key, ()),
+                wrong_answers=dict(wrong.get(key, Counter()).most_common()),
                 is_sketched=key in large,
             )
         )

@@ -346,8 +346,8 @@ RUNS: dict[str, Run] = {
     "limit 6": Run([ANSWERED_LATE], 1, lateness_limit_ms=6),
     "limit 5": Run([ANSWERED_LATE], 1, lateness_limit_ms=5),
     "silent": Run([SILENT], 1, "no answer"),
-    "slow followers": Run([UNREPLICATED | {"machine_late_us": 90_000}], 1),
-    "slow followers of its own": Run([UNREPLICATED | {"machine_late_us": 89_999}], 1),
+    "slow followers": Run([UNREPLICATED | {"machine_late_us": 50_000}], 1),
+    "slow followers of its own": Run([UNREPLICATED | {"machine_late_us": 49_999}], 1),
     "late by the machine": Run([TIMED_OUT | LATER_THAN_IT_MAY | {"machine_late_us": 1}], 1),
     "late by itself": Run([TIMED_OUT | LATER_THAN_IT_MAY | {"machine_late_us": 0}], 1),
 }

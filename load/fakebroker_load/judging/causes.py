@@ -15,24 +15,17 @@ def causes_of(groups: Sequence[GroupVerdict], strange: Sequence[str]) -> str:
     """Return the end of the headline. `strange` names what is in log or journal and belongs to no request."""
     counts: Counter[str] = Counter()
     for group in groups:
-        for problem, count in group.problems.items():
-            counts[_wrong_answers(group) if problem == WRONG_ANSWER else problem] += count
+        counts.update(group.wrong_answers)
+        counts.update(group.problems)
+        counts[WRONG_ANSWER] -= sum(group.wrong_answers.values())
         if group.rows != group.requests:
             counts["requests without a result" if group.rows < group.requests else "results of no request"] += abs(
                 group.requests - group.rows
             )
-    phrases = [f"{problem} ({count:,})" for problem, count in counts.most_common()]
+    phrases = [f"{problem} ({count:,})" for problem, count in counts.most_common() if count]
     phrases += strange
     phrases += [f"{group.group}: {phrase}" for group in groups for phrase in group.amiss]
     if not phrases:
         return "there was no request"
     more = [f"and {len(phrases) - MOST} more"] if len(phrases) > MOST else []
     return ", ".join([*phrases[:MOST], *more])
-
-
-def _wrong_answers(group: GroupVerdict) -> str:
-    """Name the most frequent unexpected answer."""
-    others = {name: count for name, count in group.answers.items() if name != group.expected}
-    if not others:
-        return WRONG_ANSWER
-    return f"{max(others, key=others.__getitem__)} where {group.expected} was expected"

@@ -5,7 +5,8 @@ Units    *_us is microseconds.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from fakebroker_load.judging.limits import LimitResult
 from fakebroker_load.scenario.model import DEFAULT_SEND_DELAY_LIMIT_MS
@@ -39,6 +40,7 @@ class GroupVerdict:
     send_delay_limit_ms: int = DEFAULT_SEND_DELAY_LIMIT_MS  # limit: of the 99th percentile
     amiss: tuple[str, ...] = ()  # expectations of the scenario for the whole group: those not met (judging/groups.py)
     limits: tuple[LimitResult, ...] = ()  # limits of the scenario, kept or not (judging/limits.py)
+    wrong_answers: Mapping[str, int] = field(default_factory=dict)  # by what came and what was expected: count
     is_sketched: bool = False  # percentiles are those of a sketch (judging/percentiles.py)
 
     @property

@@ -22,6 +22,14 @@ OTHERWISE = replace(
     confirmed=1,
     answers={"REQUEST_TIMED_OUT": 1, "NONE": 9},
     problems={"wrong answer": 9},
+    wrong_answers={"NONE where REQUEST_TIMED_OUT was expected": 9},
+)
+# A request of several partitions, of which some were to be acknowledged.
+WIDE = replace(
+    OTHERWISE,
+    answers={"REQUEST_TIMED_OUT": 8, "NONE": 2},
+    problems={"wrong answer": 3},
+    wrong_answers={"REQUEST_TIMED_OUT where NONE was expected": 3},
 )
 NOT_EVERY = "Not every request got what it should"
 BY_LOAD = replace(IS_LATE, problems={"late by the load": 2, "late, undecided": 1}, load_late_us=7_000_000)
@@ -124,6 +132,11 @@ CASES: dict[str, tuple[dict[str, Any], str, str]] = {
         {"groups": (OTHERWISE,)},
         WRONG,
         f"{NOT_EVERY}: NONE where REQUEST_TIMED_OUT was expected (9)",
+    ),
+    "one partition of a request answered otherwise": (
+        {"groups": (WIDE,)},
+        WRONG,
+        f"{NOT_EVERY}: REQUEST_TIMED_OUT where NONE was expected (3)",
     ),
     "of two groups, and of many kinds": (
         {

@@ -105,14 +105,16 @@ def _is_above(row: Row) -> bool:
 
 
 def _is_emptied(row: Row) -> bool:
-    """Return True if no partition has other records than before, but for those that have none now."""
+    """Return True if no partition has other records than before, but for those that have no whole batch now."""
     if row["after"] is None:
         return False
     before, after = (
         [value_at(row[name], place) for place in places_of(row[name], "responses.partitions.records")]
         for name in ("before", "after")
     )
-    return len(before) == len(after) and all(new == old or not new for old, new in zip(before, after, strict=True))
+    return len(before) == len(after) and all(
+        new == old or not list(whole_batches(new or b"")) for old, new in zip(before, after, strict=True)
+    )
 
 
 WIRE: Mapping[str, Callable[[Row], bool]] = {
@@ -124,7 +126,13 @@ WIRE: Mapping[str, Callable[[Row], bool]] = {
     "of batches that are sent": lambda row: bool(row["is_request"]),
     "of readers": _is_of_reader,
     "of followers": lambda row: _api(row) == "Fetch" and not _is_of_reader(row) and not row["is_leaders"],
-    "of a partition that is given nothing": _is_emptied,
+    "of a partition that is given no whole batch": _is_emptied,
+    "of ends for the watermark": lambda row: row["partitions"] <= row["number"] < 2 * row["partitions"],
+    "of commits that are accepted": lambda row: all(
+        code is ErrorCode.none
+        for topic in row["before"].topics
+        for code in (part.error_code for part in topic.partitions)
+    ),
     "of a Fetch for the watermark": lambda row: _api(row) == "Fetch" and not row["asked"].max_wait,
     "of what was asked for its records": lambda row: (
         _api(row) == "Fetch" and not _is_of_reader(row) and bool(row["asked"].max_wait)
@@ -171,6 +179,7 @@ def row_of(alteration: Alteration, done: Done, recording: Recording) -> Row:
         "is_transactional": any(part["transactional"] for part in parts if part["topic"] in topics),
         "has_append_times": any("message.timestamp.type" in configs.get(topic, {}) for topic in topics),
         "commits": commits,
+        "partitions": len(parts),
         "number": alteration.ordinal,
         "is_leaders": done.is_leaders,
     }
