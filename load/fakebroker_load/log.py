@@ -190,6 +190,9 @@ class Asker:
             raise WireError(f"{self._place} does not say who leads {topic}: {error}") from None
 
     def end_offset(self, topic: str, partition: int, leader_epoch: int) -> int:
+        """Return where the log ends. Raises WireError."""
+        if leader_epoch < 0:
+            raise WireError(f"The log of {topic}-{partition} cannot be read: its leader has the epoch {leader_epoch}")
         try:
             ask = encode_end_offset(self._next(), topic, partition, leader_epoch)
             return decode_end_offset(self._ask(ask), topic, partition, leader_epoch)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import socketserver
 import struct
 import threading
@@ -181,3 +182,9 @@ def test_the_end_of_another_epoch_is_no_end() -> None:
     assert decode_end_offset(frame, "t", 0, 2) == 9
     with pytest.raises(ProtocolError, match="is about epoch 2, the request was about 3"):
         decode_end_offset(frame, "t", 0, 3)
+
+
+def test_a_leader_without_an_epoch_is_not_asked_where_its_log_ends() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server, Asker(*server.getsockname()) as asker:
+        with pytest.raises(WireError, match="The log of t-0 cannot be read: its leader has the epoch -1"):
+            asker.end_offset("t", 0, -1)
