@@ -185,6 +185,9 @@ def test_the_end_of_another_epoch_is_no_end() -> None:
 
 
 def test_a_leader_without_an_epoch_is_not_asked_where_its_log_ends() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server, Asker(*server.getsockname()) as asker:
-        with pytest.raises(WireError, match="The log of t-0 cannot be read: its leader has the epoch -1"):
-            asker.end_offset("t", 0, -1)
+    with (
+        socket.create_server(("127.0.0.1", 0)) as server,
+        Asker(*server.getsockname()) as asker,
+        pytest.raises(WireError, match="The log of t-0 cannot be read: its leader has the epoch -1"),
+    ):
+        asker.end_offset("t", 0, -1)
