@@ -1,10 +1,11 @@
 """The calls of fakebroker's HTTP control that scenarios make, done to Apache Kafka by signals and admin requests.
 
 Shape    `with kafka_control(target, scenario) as url:` serves them on loopback for one run of the scenario.
-Theory   A follower is frozen by SIGSTOP. So a topic of which all followers are to be frozen has one follower, FROZEN,
-         which has replicas of no other topic. Other topics have three replicas on the brokers before it, and their
-         leaders take turns. `is_possible` leaves some scenarios out: Kafka has no faults and no slow followers. A
-         broker that is stopped cannot become a leader. Some scenarios do not wait until a broker has started.
+Theory   A follower is frozen by SIGSTOP. FROZEN is the broker that is frozen, and has replicas of no other topic. It
+         takes the place of the frozen followers of a topic. Other topics have three replicas on the brokers before it,
+         and their leaders take turns. `is_possible` leaves some scenarios out: Kafka has no faults and no slow
+         followers. A broker that is stopped cannot become a leader. Some scenarios do not wait until a broker has
+         started.
 Errors   500, with a sentence, for a call that fails or that Kafka does not have.
 """
 
@@ -63,7 +64,7 @@ class _Calls:
 
     def __init__(self, target: KafkaTarget, scenario: LoadScenario) -> None:
         self._target = target
-        self._frozen_topics = {rule["topic"] for rule in scenario.followers}
+        self._frozen_topics = {rule["topic"]: rule.get("broker") for rule in scenario.followers}  # None: all followers
         self._states = dict.fromkeys(range(1, BROKERS + 1), "running")
         self._is_frozen = False
         self._quotas: dict[str, Body] = {}
@@ -108,9 +109,14 @@ class _Calls:
 
     def _create_topic(self, body: Body) -> None:
         name = body["name"]
-        is_frozen = name.rpartition("-")[0] in self._frozen_topics
+        topic = name.rpartition("-")[0]
         turns = [[(first + i) % BROKERS + 1 for i in range(BROKERS)] for first in range(body.get("partitions", 0))]
-        assignments = [[replicas[0], FROZEN] for replicas in turns] if is_frozen else body.get("assignments", turns)
+        assignments = body.get("assignments", turns)
+        if topic in self._frozen_topics:
+            frozen = self._frozen_topics[topic]
+            assignments = [
+                [first, *(id for id in others if frozen not in (None, id)), FROZEN] for first, *others in assignments
+            ]
         _create(self._target, name, assignments, body["configs"])
 
     def _freeze(self, is_wanted: bool) -> None:

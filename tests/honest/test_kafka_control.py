@@ -87,6 +87,12 @@ def test_a_frozen_topic_alone_has_the_replica_that_is_stopped(target: Target) ->
     ]
 
 
+def test_of_a_topic_with_one_frozen_follower_the_others_replicate(target: Target) -> None:
+    played(target, "one-frozen-follower")
+    created = dict(assignments(frame) for name, frame in target.done[:2] if name == "create")
+    assert created == {"orders-id": [[1, 2, 4], [2, 1, 4]], "payments-id": [[1, 2, 3], [2, 1, 3]]}
+
+
 def test_brokers_are_killed_and_are_running_at_the_end(target: Target) -> None:
     played(target, "isr-shrink", acts=True)
     assert [done for done in target.done if "broker" in done[0]] == [("kill_broker", 3), ("start_broker", 3)]

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pytest
@@ -17,6 +19,22 @@ def test_the_bundled_scenarios_can_be_read() -> None:
     assert {"frozen", "healthy", "acks-all-timeout"} <= set(bundled())
     for name in bundled():
         assert load_scenario(name).name == name
+
+
+@pytest.mark.parametrize(
+    ("rule", "is_frozen"),
+    [
+        ({}, True),
+        ({"broker": 3}, True),
+        ({"broker": 2}, False),  # it leads the second partition
+        ({"partition": 0}, False),
+        ({"behaviour": "lagging"}, False),
+    ],
+)
+def test_a_topic_is_frozen_if_a_follower_of_each_partition_is(rule: dict[str, Any], is_frozen: bool) -> None:
+    scenario = load_scenario("one-frozen-follower")
+    given = {"topic": "orders", "behaviour": "frozen"} | rule
+    assert replace(scenario, followers=(given,)).frozen == ({"orders"} if is_frozen else set())
 
 
 def test_the_frozen_scenario_is_what_the_demo_promises() -> None:

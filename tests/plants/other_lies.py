@@ -12,6 +12,7 @@ from fakebroker.apis.produce import produce_answer
 from fakebroker.core.clock import Now
 from fakebroker.core.controller.metadata_cache import MetadataCache
 from fakebroker.core.groups.offsets import offsets
+from fakebroker.core.log.log import Log
 from fakebroker.core.replication import reads
 from fakebroker.core.replication.append_info import LogAppendInfo
 from fakebroker.core.replication.delayed_produce import DelayedProduce
@@ -139,6 +140,19 @@ def throttles_and_does_not_tell(patches: pytest.MonkeyPatch) -> None:
         return encode_appended(version, number, name, topic_id, response, 0)
 
     patches.setattr(produce_answer, "encode_appended", encode)
+
+
+def the_fastest_follower_decides(patches: pytest.MonkeyPatch) -> None:
+    """Move the high watermark as soon as one follower has a record."""
+
+    def increment(self: Partition, leader_log: Log, now_ms: int) -> bool:
+        fastest = max(replica.log_end_offset for replica in self.followers if replica.is_in_sync)
+        if fastest <= leader_log.high_watermark:
+            return False
+        leader_log.update_high_watermark(fastest)
+        return True
+
+    patches.setattr(Partition, "_increment_leader_hw", increment)
 
 
 def says_that_its_leader_is_not_in_sync(patches: pytest.MonkeyPatch) -> None:

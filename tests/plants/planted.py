@@ -57,6 +57,7 @@ class Lie(NamedTuple):
     ways: int = 2
     followers_lag: bool = False
     freezes: bool = False  # followers are frozen, whatever response is expected
+    frozen_broker: int | None = None  # the only one of them
     each: int = EACH  # requests of a connection
     grace_ms: int = 5_000
     reads: bool = False  # also a reader of each partition
@@ -141,7 +142,7 @@ def lying_cluster(lie: Lie, journal: Path) -> Iterator[tuple[FakeCluster, Bootst
         if lie.followers_lag:
             kafka.followers.lag(LAG_MS, lies.TOPIC)
         elif lie.freezes or lie.expect == FROZEN:
-            kafka.followers.freeze(lies.TOPIC)
+            kafka.followers.freeze(lies.TOPIC, broker=lie.frozen_broker)
         if lie.patch is not None:
             lie.patch(patches)
         yield kafka, [(broker.host, broker.port) for broker in kafka.endpoints]

@@ -133,6 +133,10 @@ LIES: dict[str, Lie] = {
     "what was aborted is committed, of raw requests": Lie(
         lies.writes_markers(lies.commits_all), -1, FROZEN, "written, and must not be", is_wide=True, transaction="abort"
     ),
+    "honest, one frozen follower": Lie(None, -1, FROZEN, frozen_broker=3),
+    "the fastest follower decides": Lie(
+        other_lies.the_fastest_follower_decides, -1, FROZEN, "wrong answer", frozen_broker=3
+    ),
     "in half the time": Lie(lies.times_out_in_half_the_time, -1, FROZEN, "early"),
     "always after 120 ms": Lie(
         lies.times_out_always_after(120), -1, FROZEN, amiss="time-outs do not follow", timeout_ms=(20, 100), each=20
@@ -223,6 +227,7 @@ AT_NIGHT = {
     "honest, acks=1",
     "honest, acks=0",
     "honest, lagging",
+    "honest, one frozen follower",
     "honest, read while frozen",
     "NONE, and not there, acks=1",
     "acks=0 dropped",

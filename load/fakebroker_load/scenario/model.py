@@ -302,11 +302,16 @@ class LoadScenario:
 
     @property
     def frozen(self) -> set[str]:
-        """Return the topics of which all followers are frozen from the start to the end."""
+        """Return the topics of which each partition has a frozen follower from the start to the end."""
         rules: dict[str, set[Any]] = {}
         for rule in self.followers:
-            rules.setdefault(str(rule["topic"]), set()).add(None if "partition" in rule else rule.get("behaviour"))
+            is_everywhere = "partition" not in rule and self._follows(rule.get("broker"), rule["topic"])
+            rules.setdefault(str(rule["topic"]), set()).add(rule.get("behaviour") if is_everywhere else None)
         return set() if self.actions else {topic for topic, behaviours in rules.items() if behaviours == {"frozen"}}
+
+    def _follows(self, broker: int | None, topic: str) -> bool:
+        """Return True for a follower of all partitions; None stands for all followers."""
+        return broker is None or all(broker in replicas[1:] for replicas in self.assignments.get(topic, [()]))
 
     @property
     def transactional(self) -> set[str]:
