@@ -87,7 +87,7 @@ def test_a_frozen_topic_alone_has_the_replica_that_is_stopped(target: Target) ->
     ]
 
 
-def test_of_a_topic_with_one_frozen_follower_the_others_replicate(target: Target) -> None:
+def test_one_frozen_follower_leaves_the_other_in_place(target: Target) -> None:
     played(target, "one-frozen-follower")
     created = dict(assignments(frame) for name, frame in target.done[:2] if name == "create")
     assert created == {"orders-id": [[1, 2, 4], [2, 1, 4]], "payments-id": [[1, 2, 3], [2, 1, 3]]}
