@@ -22,7 +22,7 @@ KINDS: dict[str, tuple[str, ...]] = {
         *("offsets without a record", "a record beside the log"),
         "lost",
         "committed, and not shown",
-        "timed out, not appended",
+        *("timed out, not appended", "refused after its append, not appended"),
         "appended, and not in the log",
         "never appended",
     ),
@@ -92,7 +92,7 @@ KINDS: dict[str, tuple[str, ...]] = {
         "parked before it was appended",
         *("parked, against its acks", "parked until another time", "timed out, and never parked"),
         "throttled, and not told",
-        "timed out after its watermark had passed",
+        *("timed out after its watermark had passed", "watermark shown too late"),
     ),
     "unexplained": (
         "not in the journal",
