@@ -171,9 +171,9 @@ looked_up AS (
                 THEN CASE
                     WHEN coalesce(base_offset, readable_offset) >= readable_offset AND readable_offset < end_offset
                         THEN 'not readable'
+                    WHEN hidden IS NOT NULL THEN 'committed, and not shown'
                     WHEN error_code = {TIMED_OUT} THEN 'timed out, not appended'
                     WHEN error_code = {AFTER_APPEND} THEN 'refused after its append, not appended'
-                    WHEN hidden IS NOT NULL THEN 'committed, and not shown'
                     ELSE 'lost'
                 END
             WHEN copies IS NULL AND is_raw AND base_offset >= 0 AND NOT exists(hidden, one -> one.offset = base_offset)
