@@ -92,7 +92,7 @@ def print_verdict(console: Console, verdict: Verdict) -> None:
     if verdict.beside:
         console.print(f"[red]{verdict.beside:,} findings in the broker's journal that no row of a request has[/]")
     if verdict.logs_amiss:
-        console.print(f"[red]{verdict.logs_amiss:,} logs that cannot be right[/]")
+        console.print(f"[red]{verdict.logs_amiss:,} findings in the logs that no row of a request has[/]")
     for reason in verdict.reasons:
         console.print(f"[red]{escape(reason_text(reason))}[/]", soft_wrap=True)
     console.print(log_sentence(verdict))

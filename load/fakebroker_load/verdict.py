@@ -63,9 +63,10 @@ FROM {found} GROUP BY run, kind, problem ORDER BY run, kind, problem
 """
 
 UNEXPLAINED = """
-SELECT count(fingerprint) AS records, count_if(requests.run IS NULL) AS unexplained
+SELECT problem, count(fingerprint) AS records, count_if(requests.run IS NULL) AS unexplained
 FROM {records} AS records LEFT JOIN (SELECT DISTINCT run, connection, sequence FROM {judged}) AS requests
     USING (run, connection, sequence)
+GROUP BY problem
 """
 
 TIMES = {
@@ -97,7 +98,7 @@ class Verdict:
     records: int | None = None  # read back from the log; None: at least one run's log was not read
     unexplained: int = 0  # of these: records that no request has sent
     beside: int = 0  # events in the journal: of the run's topics, but of no request
-    logs_amiss: int = 0  # partitions: a record is missing, there is one too many, or the end cannot be read
+    logs_amiss: int = 0  # in the logs, and of no request: a partition that cannot be right, or a batch, or a follower
     ways: tuple[Ways, ...] = ()  # by run: how it was judged
     reasons: tuple[Reason, ...] = ()  # unless ok: examples
     machine_late_ms: Mapping[str, int | None] = field(default_factory=dict)  # by run; None: unknown
@@ -243,13 +244,16 @@ def summarise(
                 is_sketched=key in large,
             )
         )
+    of_journal, of_logs = (_by_problem(mismatches) for mismatches in (beside, logs))
     records, unexplained = None, 0
     if log is not None and all(run.get("log") for run in runs):
-        (counts,) = spark.sql(UNEXPLAINED, records=log.records, judged=judged).collect()
-        records, unexplained = counts["records"], counts["unexplained"]
+        counts = spark.sql(UNEXPLAINED, records=log.records, judged=judged).collect()
+        records = sum(row["records"] for row in counts)
+        alone = Counter({row["problem"]: row["unexplained"] for row in counts if row["unexplained"]})
+        unexplained = alone.pop(None, 0)
+        of_logs += alone
     aligned = {} if beside is None else clocks(spark, judged)
     ways = tuple(ways_of(run, aligned) for run in runs)
-    of_journal, of_logs = (_by_problem(mismatches) for mismatches in (beside, logs))
     largest_ms = lateness_limit_ms if isinstance(lateness_limit_ms, int) else max(lateness_limit_ms.values())
     late_ms = {run["scenario"]["name"]: run.get("machine_late_ms") for run in runs}
     return Verdict(

@@ -1,19 +1,25 @@
-"""Lies of brokers that few clients see, to Kafka's producer, which retries, and to readers: each is a patch."""
+"""Lies of brokers that few clients see: to Kafka's producer, which retries, to readers, and about transactions. Each is
+a patch."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
-from lies import TOPIC, answers_all_as_if_the_leader_were_alone
+from lies import TOPIC, Kept, answers_all_as_if_the_leader_were_alone
 
 from fakebroker.core.clock import Now
 from fakebroker.core.journal.events import Append, Event, WatermarkMoved
 from fakebroker.core.probe import Probe
+from fakebroker.core.replication import reads
 from fakebroker.core.replication.partition import Partition
 from fakebroker.core.replication.replica_manager import ReplicaManager
+from fakebroker.protocol.answers.pieces import Pieces
+from fakebroker.protocol.batch_layout import CRC_AT, TRANSACTIONAL_FLAG
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
+from fakebroker.protocol.record_batch import RECORD_BATCH_OVERHEAD, BatchHeader, pack_batch, read_batch_header
 
 
 def refuses_what_it_appended(patches: pytest.MonkeyPatch) -> None:
@@ -57,3 +63,39 @@ def refuses_after_an_append_that_was_none(patches: pytest.MonkeyPatch) -> None:
             raise KafkaError(ErrorCode.not_enough_replicas_after_append, "it says")
 
     patches.setattr(Partition, "check_min_isr", check_min_isr)
+
+
+def says_of_transactions(is_transactional: bool) -> Callable[[pytest.MonkeyPatch], None]:
+    """Say of each batch of a producer that it is of a transaction, or that it is of none."""
+
+    def marked(header: BatchHeader, batch: bytes) -> bytes:
+        if header.base_sequence < 0 or header.is_control:
+            return batch
+        plain = header.attributes & ~TRANSACTIONAL_FLAG
+        attributes = plain | TRANSACTIONAL_FLAG if is_transactional else plain
+        return pack_batch(header._replace(attributes=attributes), batch[RECORD_BATCH_OVERHEAD:])
+
+    return gives_batches(marked)
+
+
+def damages_markers(header: BatchHeader, batch: bytes) -> bytes:
+    """Change the CRC of a transaction marker."""
+    return batch[:CRC_AT] + bytes([batch[CRC_AT] ^ 1]) + batch[CRC_AT + 1 :] if header.is_control else batch
+
+
+def gives_batches(change: Callable[[BatchHeader, bytes], bytes]) -> Callable[[pytest.MonkeyPatch], None]:
+    """Give other batches in Fetch responses than those that are stored."""
+    honest = reads.fetch_records
+
+    def fetch_records(broker_id: int, params: Any, fetch: Any, max_bytes: int) -> Any:
+        result = honest(broker_id, params, fetch, max_bytes)
+        if result.records and fetch.partition.topic_partition.topic == TOPIC:
+            stored, given, at = result.records.join(), b"", 0
+            while len(stored) - at >= RECORD_BATCH_OVERHEAD:
+                header = read_batch_header(stored, at)
+                given += change(header, stored[at : at + header.size_in_bytes])
+                at += header.size_in_bytes
+            result.records = Pieces([Kept(given)])
+        return result
+
+    return lambda patches: patches.setattr(reads, "fetch_records", fetch_records)

@@ -228,6 +228,25 @@ LIES: dict[str, Lie] = {
         "NOT_ENOUGH_REPLICAS_AFTER_APPEND",
         "refused after its append, not appended",
     ),
+    "as of a transaction": Lie(
+        lies_to_few.says_of_transactions(True), -1, ANSWERED, "stored as of a transaction", of_producers=True
+    ),
+    "as of no transaction": Lie(
+        lies_to_few.says_of_transactions(False),
+        -1,
+        FROZEN,
+        "stored as of no transaction",
+        is_wide=True,
+        transaction="commit",
+    ),
+    "a marker with a wrong CRC": Lie(
+        lies_to_few.gives_batches(lies_to_few.damages_markers),
+        -1,
+        FROZEN,
+        "stored with a wrong CRC",
+        is_wide=True,
+        transaction="commit",
+    ),
     "an answer that the journal lacks": Lie(
         lies.leaves_an_answer_out_of_its_journal, -1, ANSWERED, "answered by nobody", ways=3
     ),

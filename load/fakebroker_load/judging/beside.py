@@ -9,6 +9,8 @@ Theory   Each is about one of the run's own topics. Nothing appends to them but 
          here, like those of raw requests (by_journal.py). A batch that comes again is a duplicate, and is not appended.
          Its response, too, waits for the high watermark. A request in a transaction may write to the coordinator's log,
          too, and is parked for that write as well: deadlines of producers' requests are not compared.
+         An operating system may give the address of the last Fetch to a later connection. Then the journal has two such
+         requests, and a rule holds if it holds for one of them.
 Shape    Rows like those of mismatches.py. `exchanges` and `judged` are those of by_journal.py. `moves` are those of
          MOVES, in slices (time_slices.py).
 """
@@ -78,11 +80,13 @@ wrong_to_producers AS (
         ON parts.run = told.run AND parts.topic = answer.topic AND parts.partition = answer.partition
 ),
 shown AS (
-    SELECT parts.run, parts.topic, parts.partition, parts.start_offset, shown_offset, get(answers, 0).seq AS seq,
-        if(same_leader AND shown_offset >= 0, asked.seq, NULL) AS asked_seq
+    SELECT parts.run, parts.topic, parts.partition, parts.start_offset, shown_offset,
+        max(get(answers, 0).seq) AS seq, min(get(answers, 0).seq) AS first_seq,
+        min(if(same_leader AND shown_offset >= 0, asked.seq, NULL)) AS asked_seq
     FROM {{parts}} AS parts
     JOIN {{exchanges}} AS told ON told.run = parts.run AND asked.api = 'Fetch' AND asked.peer = shown_local
         AND asked.correlation_id = shown_correlation_id
+    GROUP BY parts.run, parts.topic, parts.partition, parts.start_offset, shown_offset
 ),
 throttled AS (
     SELECT run, connection AS broker_connection, sum(throttle_ms) AS throttled_ms FROM {{journal}}
@@ -97,7 +101,7 @@ epochs AS (
     SELECT run, topic, partition, min_by(leader_epoch, journal.seq) FILTER (WHERE event = 'append') AS first,
         collect_set(leader_epoch) FILTER (WHERE event = 'append') AS appended,
         collect_set(leader_epoch) FILTER (WHERE event = 'leader_changed') AS elected,
-        max(leader_epoch) FILTER (WHERE event = 'append' OR journal.seq < shown.seq) AS newest
+        max(leader_epoch) FILTER (WHERE event = 'append' OR journal.seq < shown.first_seq) AS newest
     FROM {{journal}} AS journal LEFT JOIN shown USING (run, topic, partition)
     WHERE event IN ('append', 'leader_changed') AND leader_epoch IS NOT NULL GROUP BY run, topic, partition
 ),

@@ -49,6 +49,7 @@ KINDS: dict[str, tuple[str, ...]] = {
         *("stored with a wrong CRC", "stored with times that its records do not have", "stored with another time"),
         *("stored under an epoch of nobody", "stored as of half a producer", "stored as of a producer"),
         *("read with a wrong CRC", "read with times that its records do not have", "read as of half a producer"),
+        *("stored as of a transaction", "stored as of no transaction"),
         *("its sequence does not follow", "told another append time", "stored in another compression"),
     ),
     "wrong offset": (

@@ -36,7 +36,7 @@ def as_markdown(verdict: Verdict) -> str:
     if verdict.beside:
         wrong.append(f"{verdict.beside:,} findings in the broker's journal that no row of a request has")
     if verdict.logs_amiss:
-        wrong.append(f"{verdict.logs_amiss:,} logs that cannot be right")
+        wrong.append(f"{verdict.logs_amiss:,} findings in the logs that no row of a request has")
     wrong += [reason_text(reason).strip() for reason in verdict.reasons]
     if wrong:
         lines += ["", "### What is wrong", "", *(f"- {_plain(text)}" for text in wrong)]

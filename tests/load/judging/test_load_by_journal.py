@@ -575,6 +575,20 @@ CASES: dict[str, Case] = {
     "shown less than there is": Case(
         (*TIMED_OUT, FETCH, MOVED, FETCHED), [], {}, (RECORD,), SHOWN | {"shown_offset": 40}
     ),
+    "shown what was there, and another connection has its address later": Case(
+        (*TIMED_OUT, FETCH, FETCHED, MOVED, FETCH | {"request": 11}, FETCHED | {"request": 11}),
+        [],
+        {},
+        (RECORD,),
+        SHOWN | {"shown_offset": 40},
+    ),
+    "shown what was there, and another connection had its address": Case(
+        (*TIMED_OUT, FETCH, FETCHED, MOVED, FETCH | {"request": 11}, FETCHED | {"request": 11}),
+        [],
+        {},
+        (RECORD,),
+        SHOWN | {"shown_offset": 41},
+    ),
     "shown less by another leader": Case(
         (*TIMED_OUT, MOVED, FETCH, FETCHED), [], {}, (RECORD,), SHOWN | ANOTHER_LEADER | {"shown_offset": 40}
     ),
