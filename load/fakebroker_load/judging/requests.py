@@ -17,7 +17,8 @@ Theory   A request is confirmed when `problem` is null. The SQL below checks the
                      after the broker sent it. So `handled` may be a little after the broker's, and the response to a
                      pipelined request could look early. Hence early uses the earliest moment at which the request can
                      have been handled. That is after each earlier request of its connection was sent, and after the
-                     timeouts that the responses in between claim to have waited.
+                     timeouts that the responses in between claim to have waited. If one of these was early, the next
+                     request is handled when that response is seen.
            rounding  Kafka's time-outs use a clock of whole milliseconds, so they come up to a millisecond early: 4.4.0
                      was 16 to 256 us early. That is a problem only in a run with a journal (`exact`).
            log       If the log was read back (log.py), its records must agree with the responses. An error may come
@@ -120,7 +121,7 @@ late AS (
         if(due_high_us IS NULL, answered_us - handled_us - wait_us,
             greatest(answered_us - greatest(handled_us, due_high_us), 0L)) AS lateness_us,
         greatest(coalesce(load_late_us, 0L), if(due_high_us IS NULL, 0L, {{acted_late_us}})) AS own_us,
-        must_wait AND answered_us < handled_at_least_us + wait_us - {{rounding_us}}
+        must_wait AND answered_us < least(handled_us, handled_at_least_us) + wait_us - {{rounding_us}}
             OR coalesce(answered_us < due_low_us, false) AS early,
         was_throttled AND answered_us < handled_at_least_us AS answered_while_throttled
     FROM timed
