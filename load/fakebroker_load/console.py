@@ -90,9 +90,9 @@ def print_verdict(console: Console, verdict: Verdict) -> None:
     if verdict.unexplained:
         console.print(f"[red]{verdict.unexplained:,} records in the log that no request has sent[/]")
     if verdict.beside:
-        console.print(f"[red]{verdict.beside:,} things in the broker's journal that are of no request[/]")
+        console.print(f"[red]{verdict.beside:,} findings in the broker's journal that no row of a request has[/]")
     if verdict.logs_amiss:
-        console.print(f"[red]{verdict.logs_amiss:,} logs that do not have one record at each offset[/]")
+        console.print(f"[red]{verdict.logs_amiss:,} findings in the logs that no row of a request has[/]")
     for reason in verdict.reasons:
         console.print(f"[red]{escape(reason_text(reason))}[/]", soft_wrap=True)
     console.print(log_sentence(verdict))

@@ -57,6 +57,7 @@ FROM (
     FROM {{judged}}
 ) GROUP BY run, `group`
 """
+UNEXPLAINED_RECORDS = "records in the log that no request has sent"
 MIXED = "its rows differ in what the scenario says"
 STRAYED = "it has rows of other groups' connections"
 
@@ -67,9 +68,10 @@ FROM {found} GROUP BY run, kind, problem ORDER BY run, kind, problem
 """
 
 UNEXPLAINED = """
-SELECT count(fingerprint) AS records, count_if(requests.run IS NULL) AS unexplained
+SELECT problem, count(fingerprint) AS records, count_if(requests.run IS NULL) AS unexplained
 FROM {records} AS records LEFT JOIN (SELECT DISTINCT run, connection, sequence FROM {judged}) AS requests
     USING (run, connection, sequence)
+GROUP BY problem
 """
 
 TIMES = {
@@ -105,11 +107,12 @@ class Verdict:
     records: int | None = None  # read back from the log; None: at least one run's log was not read
     unexplained: int = 0  # of these: records that no request has sent
     beside: int = 0  # events in the journal: of the run's topics, but of no request
-    logs_amiss: int = 0  # partitions: a record is missing, there is one too many, or the end cannot be read
+    logs_amiss: int = 0  # in the logs, and of no request: a partition that cannot be right, or a batch, or a follower
     ways: tuple[Ways, ...] = ()  # by run: how it was judged
     reasons: tuple[Reason, ...] = ()  # unless ok: examples
     machine_late_ms: Mapping[str, int | None] = field(default_factory=dict)  # by run; None: unknown
     unjudged: tuple[UnjudgedRules, ...] = ()
+    strange: Mapping[str, int] = field(default_factory=dict)  # `beside` and `logs_amiss`, by problem
 
     @property
     def ok(self) -> bool:
@@ -130,9 +133,8 @@ class Verdict:
 
     @property
     def finding(self) -> VerdictFinding:
-        strange = [f"records in the log that no request has sent ({self.unexplained:,})"] if self.unexplained else []
-        strange += [f"events in the journal that are of no request ({self.beside:,})"] if self.beside else []
-        strange += [f"partitions whose log cannot be right ({self.logs_amiss:,})"] if self.logs_amiss else []
+        strange = {UNEXPLAINED_RECORDS: self.unexplained} if self.unexplained else {}
+        strange |= self.strange
         finding = finding_of(self.groups, self.ok, strange, self.lateness_limit_ms, self.machine_late_ms)
         return finding._replace(headline=finding.headline + as_far_as(self.ways)) if self.ok else finding
 
@@ -259,14 +261,16 @@ def summarise(
                 is_sketched=key in large,
             )
         )
+    of_journal, of_logs = (_by_problem(mismatches) for mismatches in (beside, logs))
     records, unexplained = None, 0
     if log is not None and all(run.get("log") for run in runs):
-        (counts,) = spark.sql(UNEXPLAINED, records=log.records, judged=judged).collect()
-        records, unexplained = counts["records"], counts["unexplained"]
+        counts = spark.sql(UNEXPLAINED, records=log.records, judged=judged).collect()
+        records = sum(row["records"] for row in counts)
+        alone = Counter({row["problem"]: row["unexplained"] for row in counts if row["unexplained"]})
+        unexplained = alone.pop(None, 0)
+        of_logs += alone
     aligned = {} if beside is None else clocks(spark, judged)
     ways = tuple(ways_of(run, aligned) for run in runs)
-    strange = 0 if beside is None else beside.count()
-    not_whole = 0 if logs is None else logs.count()
     largest_ms = lateness_limit_ms if isinstance(lateness_limit_ms, int) else max(lateness_limit_ms.values())
     late_ms = {run["scenario"]["name"]: run.get("machine_late_ms") for run in runs}
     return Verdict(
@@ -274,12 +278,19 @@ def summarise(
         largest_ms,
         records,
         unexplained,
-        strange,
-        not_whole,
+        of_journal.total(),
+        of_logs.total(),
         ways,
         machine_late_ms=late_ms,
         unjudged=unjudged_of(spark, ways, runs, None if log is None else log.parts),
+        strange=of_journal + of_logs,
     )
+
+
+def _by_problem(mismatches: DataFrame | None) -> Counter[str]:
+    """Return the number of rows of each problem."""
+    rows = () if mismatches is None else mismatches.groupBy("problem").count().collect()
+    return Counter({row["problem"]: row["count"] for row in rows})
 
 
 def connections_of(runs: Sequence[dict[str, Any]]) -> dict[tuple[str, str], range]:

@@ -203,6 +203,12 @@ HISTORIES: dict[str, History] = {
     "pipelined, early": History((TIMED_OUT, PIPELINED | {"answered_us": 102_000}), [None, "early"]),
     "pipelined, out of order": History((TIMED_OUT, PIPELINED | {"answered_us": 101_300}), [None, "out of order"]),
     "pipelined, late": History((TIMED_OUT, PIPELINED | {"answered_us": 101_400 + 100_000 + 500_001}), [None, "late"]),
+    "in time behind one that was early": History(
+        (TIMED_OUT | {"answered_us": 51_000}, PIPELINED | {"answered_us": 151_000}), ["early", None]
+    ),
+    "early behind one that was early": History(
+        (TIMED_OUT | {"answered_us": 51_000}, PIPELINED | {"answered_us": 150_999}), ["early", "early"]
+    ),
     "seeing an answer late does not make the next one early": History((SEEN_LATE, PIPELINED), [None, None]),
     "early behind one that was seen late": History((SEEN_LATE, PIPELINED | {"answered_us": 200_999}), [None, "early"]),
     "an answer that did not wait gives no time to the next": History(

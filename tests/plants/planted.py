@@ -63,11 +63,13 @@ class Lie(NamedTuple):
     reads: bool = False  # also a reader of each partition
     members: bool = False  # also a group with members that join and leave
     alone: str | None = None  # the finding without a journal
+    is_by_chance: bool = False  # without one it is found only if followers are still behind when the load ends
     amiss: str | None = None  # the finding about the group
     timeout_ms: tuple[int, int] = (20, 40)  # for requests that time out
     producer_byte_rate: int = 0  # the quota of the load
     is_wide: bool = False  # each request has a batch of two records for each partition of two topics
     transaction: str | None = None  # how each transaction ends, if is_wide
+    of_producers: bool = False  # the requests are those of Kafka's producer
     per_transaction: int = 0  # records are made of others in transactions, and every second one is aborted
 
 
@@ -107,6 +109,9 @@ def scenario(name: str, lie: Lie) -> LoadScenario:
             transaction=lie.transaction,
         )
         return LoadScenario(name, (wide,))
+    if lie.of_producers:
+        pause = replace(group, client="producer", generation="4.4", pause_ms=20)
+        return LoadScenario(name, (replace(pause, settings={"enable.idempotence": True}),))
     readers = RequestGroup(
         READERS,
         lies.TOPIC,

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import lies
+import lies_to_few
 import other_lies
 import planted
 import pytest
@@ -198,6 +199,58 @@ LIES: dict[str, Lie] = {
     "a leader that is not in sync": Lie(
         other_lies.says_that_its_leader_is_not_in_sync, 1, ANSWERED, "led by a replica that is not in sync"
     ),
+    "honest, Kafka's producer": Lie(None, -1, ANSWERED, of_producers=True, followers_lag=True),
+    "acks=all as acks=1, Kafka's producer": Lie(
+        lies.answers_all_as_if_the_leader_were_alone,
+        -1,
+        ANSWERED,
+        "acknowledged before its watermark",
+        ways=3,
+        is_by_chance=True,
+        of_producers=True,
+        followers_lag=True,
+    ),
+    "always after 10 ms, Kafka's producer": Lie(
+        lies.times_out_always_after(10), -1, ANSWERED, "early", ways=3, of_producers=True, followers_lag=True
+    ),
+    "refused, and there, Kafka's producer": Lie(
+        lies_to_few.refuses_what_it_appended, -1, ANSWERED, "refused, and appended", ways=3, of_producers=True
+    ),
+    "the journal is ahead of what readers are shown": Lie(
+        lies_to_few.says_at_once_that_the_watermark_moved,
+        -1,
+        ANSWERED,
+        "watermark shown too late",
+        ways=3,
+        is_by_chance=True,
+        reads=True,
+        followers_lag=True,
+    ),
+    "appended, it says, and refused": Lie(
+        lies_to_few.refuses_after_an_append_that_was_none,
+        -1,
+        "NOT_ENOUGH_REPLICAS_AFTER_APPEND",
+        "refused after its append, not appended",
+    ),
+    "as of a transaction": Lie(
+        lies_to_few.says_of_transactions(True), -1, ANSWERED, "stored as of a transaction", of_producers=True
+    ),
+    "as of no transaction": Lie(
+        lies_to_few.says_of_transactions(False),
+        -1,
+        FROZEN,
+        "stored as of no transaction",
+        is_wide=True,
+        transaction="commit",
+    ),
+    "a marker with a wrong CRC": Lie(
+        lies_to_few.gives_batches(lies_to_few.damages_markers),
+        -1,
+        FROZEN,
+        "stored with a wrong CRC",
+        is_wide=True,
+        transaction="commit",
+    ),
     "an answer that the journal lacks": Lie(
         lies.leaves_an_answer_out_of_its_journal, -1, ANSWERED, "answered by nobody", ways=3
     ),
@@ -294,6 +347,8 @@ def test_a_lie(judged: Judged, name: str, ways: int) -> None:
             if ways == 3 or (group.load_late_us or 0) < HIDING_US:
                 assert not group.ok
                 assert any(lie.amiss in said for said in group.amiss), group.amiss
+        elif ways < lie.ways and lie.is_by_chance:
+            assert set(problems) <= {"acknowledged before its watermark"}
         elif (problem := lie.problem if ways >= lie.ways else lie.alone) is None:
             assert problems == {}
             assert group.ok

@@ -16,7 +16,8 @@ Theory   A request is identified in the journal by its connection (our local add
          A producer that batches (not is_raw) is identified by its client id, and each of its records by the fingerprint
          in an append. It was appended once, or twice if a new leader truncated the first copy, or once in each
          transaction that was tried. Each copy in the log stands where one of these appends was.
-         A request that timed out was appended. So was one that got NONE, or is silent with acks=0.
+         A request that timed out was appended. So was one that got NONE or NOT_ENOUGH_REPLICAS_AFTER_APPEND, or is
+         silent with acks=0.
          A new leader drops the records at or above its log end. Nothing else explains a missing record. It has its own
          epoch, which the journal must have.
          If a response is late to the client, perhaps because of the load (requests.py), the broker's lateness decides.
@@ -32,7 +33,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from fakebroker_load.judging.beside import BESIDE, MOVES
 from fakebroker_load.judging.partitions import held
-from fakebroker_load.judging.requests import DEFINITE, LATE_BY_LOAD, TIMED_OUT, UNDECIDED
+from fakebroker_load.judging.requests import AFTER_APPEND, DEFINITE, LATE_BY_LOAD, TIMED_OUT, UNDECIDED
 from fakebroker_load.judging.sql import LatenessLimits, limit_us, quoted
 from fakebroker_load.judging.time_slices import in_slices
 from fakebroker_load.scenario.model import DEFAULT_LATENESS_LIMIT_MS
@@ -61,16 +62,19 @@ told AS (
         if(event = 'parked', struct(seq, mono_ms, deadline_mono_ms), NULL) AS parked,
         if(event = 'append' AND error_code = 0 AND NOT is_duplicate AND NOT coalesce(is_marker, false),
             struct(seq, topic, partition, base_offset, last_offset, records), NULL) AS append,
+        if(event = 'append' AND error_code = 0 AND is_duplicate, struct(topic, partition, last_offset), NULL)
+            AS duplicate,
         if(event = 'append', struct(topic, partition), NULL) AS place
     FROM {journal} WHERE request IS NOT NULL AND event IN ('request', 'produce', 'parked', 'append')
     UNION ALL
     SELECT run, request, NULL, NULL,
         struct(seq, connection, outcome, error_code, base_offset, mono_ms, watermark, topic, partition), NULL, NULL,
-        NULL
+        NULL, NULL
     FROM answers WHERE request IS NOT NULL AND event = 'answer'
 )
 SELECT run, request, min(asked) AS asked, collect_list(produce) AS produces, collect_list(answer) AS answers,
-    min(parked) AS parked, collect_list(append) AS appends, collect_set(place) AS places, count(asked) AS asks
+    min(parked) AS parked, collect_list(append) AS appends, collect_list(duplicate) AS duplicates,
+    collect_set(place) AS places, count(asked) AS asks
 FROM told GROUP BY run, request
 """
 
@@ -121,7 +125,7 @@ placed AS (
         filter(batches, one -> one.last_offset - one.base_offset + 1 = batch_size
             AND (size(one.records) = 0
                 OR size(one.records) = batch_size AND get(one.records, place_in_batch) = fingerprint)) AS own,
-        outcome = 'silent' OR error_code IN (0, {TIMED_OUT}) OR written <=> 'once' AS must_be_appended
+        outcome = 'silent' OR error_code IN (0, {TIMED_OUT}, {AFTER_APPEND}) OR written <=> 'once' AS must_be_appended
     FROM sized
 ),
 numbered AS (

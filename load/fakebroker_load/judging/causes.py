@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from fakebroker_load.judging.group_verdict import GroupVerdict
 
@@ -11,9 +11,10 @@ MOST = 3  # in a headline
 WRONG_ANSWER = "wrong answer"
 
 
-def causes_of(groups: Sequence[GroupVerdict], strange: Sequence[str]) -> str:
-    """Return the end of the headline. `strange` names what is in log or journal and belongs to no request."""
-    counts: Counter[str] = Counter()
+def causes_of(groups: Sequence[GroupVerdict], strange: Mapping[str, int]) -> str:
+    """Return the end of the headline. `strange` counts what is in log or journal and belongs to no row of a request, by
+    problem."""
+    counts: Counter[str] = Counter(strange)
     for group in groups:
         counts.update(group.wrong_answers)
         counts.update(group.problems)
@@ -23,7 +24,6 @@ def causes_of(groups: Sequence[GroupVerdict], strange: Sequence[str]) -> str:
                 group.requests - group.rows
             )
     phrases = [f"{problem} ({count:,})" for problem, count in counts.most_common() if count]
-    phrases += strange
     phrases += [f"{group.group}: {phrase}" for group in groups for phrase in group.amiss]
     if not phrases:
         return "there was no request"

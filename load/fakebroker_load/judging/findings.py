@@ -45,11 +45,11 @@ class VerdictFinding(NamedTuple):
 def finding_of(
     groups: Sequence[GroupVerdict],
     is_ok: bool,
-    strange: Sequence[str],
+    strange: Mapping[str, int],
     limit_ms: int,
     machine_late_ms: Mapping[str, int | None],
 ) -> VerdictFinding:
-    """Return the finding. `strange` names what is in log or journal and belongs to no request."""
+    """Return the finding. `strange` counts what is in log or journal and belongs to no row of a request, by problem."""
     if is_ok:
         return VerdictFinding(RIGHT, "Every request got what it should")
     if strange or not groups or any(map(_is_wrong, groups)):

@@ -22,7 +22,7 @@ KINDS: dict[str, tuple[str, ...]] = {
         *("offsets without a record", "a record beside the log"),
         "lost",
         "committed, and not shown",
-        "timed out, not appended",
+        *("timed out, not appended", "refused after its append, not appended"),
         "appended, and not in the log",
         "never appended",
     ),
@@ -49,6 +49,7 @@ KINDS: dict[str, tuple[str, ...]] = {
         *("stored with a wrong CRC", "stored with times that its records do not have", "stored with another time"),
         *("stored under an epoch of nobody", "stored as of half a producer", "stored as of a producer"),
         *("read with a wrong CRC", "read with times that its records do not have", "read as of half a producer"),
+        *("stored as of a transaction", "stored as of no transaction"),
         *("its sequence does not follow", "told another append time", "stored in another compression"),
     ),
     "wrong offset": (
@@ -92,7 +93,7 @@ KINDS: dict[str, tuple[str, ...]] = {
         "parked before it was appended",
         *("parked, against its acks", "parked until another time", "timed out, and never parked"),
         "throttled, and not told",
-        "timed out after its watermark had passed",
+        *("timed out after its watermark had passed", "watermark shown too late"),
     ),
     "unexplained": (
         "not in the journal",

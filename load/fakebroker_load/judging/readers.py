@@ -7,6 +7,8 @@ Theory   A reader without a group has its partition to itself. Members share the
          fault.
          No reader may see a record that is not on all in-sync replicas. Such a record is at or above the high watermark
          in the same response. By the journal, it is at or above the high watermark at the moment of the response.
+         Under one leader, the response has no lower high watermark than the journal at the moment of the request:
+         otherwise the journal has invented one, or the reader was shown an old one.
          A record is identified by its key, and by the fingerprint of the record that was sent. Each batch must agree
          with its CRC, its times and its producer. `done` ends a reader; a reader without it has died.
 Shape    Rows like those of judging/requests.py, with `said` instead of the statements of client, log and journal.
@@ -28,49 +30,60 @@ from fakebroker_load.scenario.reads import MEMBER, READERS
 UNITS_SCHEMA = "run string, `group` string, reader int, client string, topic string, partition int"
 IN_GROUP = -1  # instead of a reader's number: any member of the group
 
-# The high watermarks of each partition in the journal, and the moments of Fetch responses with records.
+# The high watermarks of each partition in the journal, and the moments of Fetch requests and responses with records.
 FETCHED = """
 WITH wanted AS (
     SELECT DISTINCT run, local, correlation_id, topic, partition FROM {readings} WHERE read.what = 'record'
 ),
 told AS (
     SELECT run, min(if(event = 'request' AND api = 'Fetch', struct(peer, correlation_id), NULL)) AS asked,
-        max(if(event = 'answer', seq, NULL)) AS seq
+        min(if(event = 'request', seq, NULL)) AS asked_seq, max(if(event = 'answer', seq, NULL)) AS seq
     FROM {journal} WHERE request IS NOT NULL GROUP BY run, request
+),
+moments AS (
+    SELECT wanted.*, max(told.seq) AS seq, min(asked_seq) AS asked_seq
+    FROM wanted JOIN told
+        ON told.run = wanted.run AND asked.peer = local AND asked.correlation_id = wanted.correlation_id
+    GROUP BY ALL
 )
-SELECT wanted.*, max(told.seq) AS seq, CAST(NULL AS BIGINT) AS watermark
-FROM wanted JOIN told
-    ON told.run = wanted.run AND asked.peer = local AND asked.correlation_id = wanted.correlation_id
-GROUP BY ALL
+SELECT * EXCEPT (asked_seq), false AS is_asked, CAST(NULL AS BIGINT) AS watermark FROM moments
 UNION ALL
-SELECT run, NULL, NULL, topic, partition, seq, high_watermark FROM {journal}
+SELECT * EXCEPT (seq), true, NULL FROM moments
+UNION ALL
+SELECT run, NULL, NULL, topic, partition, seq, NULL, high_watermark FROM {journal}
 WHERE event IN ('watermark_moved', 'leader_changed') AND high_watermark >= 0
 """
 
 # The high watermark in the journal at each Fetch response with records. If it has not moved before, it was at most the
-# log end before the load.
+# log end before the load. Under one leader also that at the request (`asked_watermark`): no response has a lower one.
 WATERMARKS = """
 WITH marked AS (
     SELECT * EXCEPT (watermark), last_value(watermark, true)
         OVER (PARTITION BY run, topic, partition, slice ORDER BY seq) AS watermark
     FROM {fetched}
 )
-SELECT run, local, correlation_id, topic, partition, coalesce(watermark, start_offset) AS watermark
+SELECT run, local, correlation_id, topic, partition,
+    max(if(is_asked, NULL, coalesce(watermark, start_offset))) AS watermark,
+    max(if(is_asked AND same_leader, watermark, NULL)) AS asked_watermark
 FROM marked LEFT JOIN {parts} AS parts USING (run, topic, partition) WHERE marked.local IS NOT NULL
+GROUP BY run, local, correlation_id, topic, partition
 """
-NO_WATERMARKS = "run string, local string, correlation_id int, topic string, partition int, watermark bigint"
+NO_WATERMARKS = (
+    "run string, local string, correlation_id int, topic string, partition int, "
+    "watermark bigint, asked_watermark bigint"
+)
 
 RECORDS = """
 WITH told AS (
     SELECT run, `group`, if(read.group_id IS NULL, connection, -1) AS reader, connection, sequence, topic, partition,
-        answered_us, fingerprint, read.offset, read.high_watermark, watermark, read.member,
+        answered_us, fingerprint, read.offset, read.high_watermark, watermark, asked_watermark, read.member,
         coalesce(read.of_connection, -1) AS of_connection,
         if(read.of_connection IS NULL, read.offset, CAST(read.of_sequence AS BIGINT)) AS of_sequence
     FROM {readings} LEFT JOIN {watermarks} AS watermarks USING (run, local, correlation_id, topic, partition)
     WHERE read.what = 'record'
 ),
 placed AS (
-    SELECT *, offset >= least(high_watermark, watermark) AS is_beyond,
+    SELECT *, offset >= least(high_watermark, watermark) AS is_beyond, high_watermark < asked_watermark AS is_stale,
         max(offset) OVER (PARTITION BY run, connection, topic, partition ORDER BY sequence
             ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS offset_before
     FROM told
@@ -79,9 +92,10 @@ given AS (
     SELECT run, `group`, reader, topic, partition, of_connection, of_sequence, count(*) AS times,
         min(offset) AS first_offset, max(offset) AS last_offset, min(answered_us) AS read_us,
         min(fingerprint) AS least_fingerprint, max(fingerprint) AS greatest_fingerprint,
-        bool_or(is_beyond) AS is_beyond, bool_or(offset <= offset_before) AS is_backwards,
-        min_by(struct(connection, offset, high_watermark, watermark, answered_us),
-            struct(is_beyond IS NOT TRUE, answered_us))
+        bool_or(is_beyond) AS is_beyond, bool_or(is_stale) AS is_stale,
+        bool_or(offset <= offset_before) AS is_backwards,
+        min_by(struct(connection, offset, high_watermark, watermark, asked_watermark, answered_us),
+            struct(is_beyond IS NOT TRUE, is_stale IS NOT TRUE, answered_us))
             AS told
     FROM placed GROUP BY ALL
 ),
@@ -116,6 +130,7 @@ SELECT run, `group`, nullif(coalesce(told.connection, reader), -1) AS connection
         WHEN sent_topic <> topic OR sent_partition <> partition THEN 'read in another partition'
         WHEN least_fingerprint <> sent_fingerprint OR greatest_fingerprint <> sent_fingerprint THEN 'read altered'
         WHEN is_beyond THEN 'read beyond the watermark'
+        WHEN is_stale THEN 'watermark shown too late'
         WHEN times > 1 AND reader >= 0 THEN 'read twice'
         WHEN is_backwards AND reader >= 0 THEN 'read out of order'
         WHEN sent_error = 0 AND sent_offset >= 0 AND (first_offset <> sent_offset OR last_offset <> sent_offset)
@@ -126,7 +141,8 @@ SELECT run, `group`, nullif(coalesce(told.connection, reader), -1) AS connection
             'offset ', told.offset, ', and told the watermark ', told.high_watermark),
             concat('reader', if(reader >= 0, concat(' ', reader), 's of the group'), ': not given, and ',
                 coalesce(concat('it came to ', position), 'given nothing at all'))),
-        concat('journal: the watermark was ', told.watermark),
+        concat('journal: the watermark was ', told.watermark,
+            if(told.high_watermark < told.asked_watermark, concat(', and before ', told.asked_watermark), '')),
         coalesce(concat('client: request ', of_sequence, ' of connection ', of_connection, ', ',
             if(sent_topic IS NULL, 'which is not of this run', concat('error ',
                 coalesce(CAST(sent_error AS STRING), 'unknown'), ' at offset ',

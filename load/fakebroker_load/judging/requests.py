@@ -17,13 +17,15 @@ Theory   A request is confirmed when `problem` is null. The SQL below checks the
                      after the broker sent it. So `handled` may be a little after the broker's, and the response to a
                      pipelined request could look early. Hence early uses the earliest moment at which the request can
                      have been handled. That is after each earlier request of its connection was sent, and after the
-                     timeouts that the responses in between claim to have waited.
+                     timeouts that the responses in between claim to have waited. If one of these was early, the next
+                     request is handled when that response is seen.
            rounding  Kafka's time-outs use a clock of whole milliseconds, so they come up to a millisecond early: 4.4.0
                      was 16 to 256 us early. That is a problem only in a run with a journal (`exact`).
            log       If the log was read back (log.py), its records must agree with the responses. An error may come
                      after an append, or the response may be missing. Then the record must only not be there twice,
-                     elsewhere or altered. A time-out at an unchanged leader has appended. An error after an append may
-                     have the offset of the append (as in Kafka), and no other one.
+                     elsewhere or altered. A time-out at an unchanged leader has appended, and so has
+                     NOT_ENOUGH_REPLICAS_AFTER_APPEND. An error after an append may have the offset of the append (as in
+                     Kafka), and no other one.
            throttle  Kafka does not read a connection for as long as its response says (throttle_ms), so the next
                      request is handled after that. These times count like time-outs, less a millisecond each, since a
                      broker counts whole ones.
@@ -54,6 +56,7 @@ from fakebroker_load.log import LOG_SCHEMA, PART_SCHEMA
 from fakebroker_load.scenario.model import DEFAULT_LATENESS_LIMIT_MS
 
 TIMED_OUT = int(ErrorCode.request_timed_out)
+AFTER_APPEND = int(ErrorCode.not_enough_replicas_after_append)
 
 # Kafka returns these only if nothing was appended.
 DEFINITE = ", ".join(
@@ -118,7 +121,7 @@ late AS (
         if(due_high_us IS NULL, answered_us - handled_us - wait_us,
             greatest(answered_us - greatest(handled_us, due_high_us), 0L)) AS lateness_us,
         greatest(coalesce(load_late_us, 0L), if(due_high_us IS NULL, 0L, {{acted_late_us}})) AS own_us,
-        must_wait AND answered_us < handled_at_least_us + wait_us - {{rounding_us}}
+        must_wait AND answered_us < least(handled_us, handled_at_least_us) + wait_us - {{rounding_us}}
             OR coalesce(answered_us < due_low_us, false) AS early,
         was_throttled AND answered_us < handled_at_least_us AS answered_while_throttled
     FROM timed
@@ -166,12 +169,13 @@ looked_up AS (
             WHEN stored.compression <> compression THEN 'stored in another compression'
             WHEN copies IS NULL AND (hidden IS NULL OR NOT written <=> 'never')
                 AND (outcome = 'silent' OR error_code = 0 OR written = 'once'
-                OR (error_code = {TIMED_OUT} AND same_leader AND is_raw))
+                OR (error_code IN ({TIMED_OUT}, {AFTER_APPEND}) AND same_leader AND is_raw))
                 THEN CASE
                     WHEN coalesce(base_offset, readable_offset) >= readable_offset AND readable_offset < end_offset
                         THEN 'not readable'
-                    WHEN error_code = {TIMED_OUT} THEN 'timed out, not appended'
                     WHEN hidden IS NOT NULL THEN 'committed, and not shown'
+                    WHEN error_code = {TIMED_OUT} THEN 'timed out, not appended'
+                    WHEN error_code = {AFTER_APPEND} THEN 'refused after its append, not appended'
                     ELSE 'lost'
                 END
             WHEN copies IS NULL AND is_raw AND base_offset >= 0 AND NOT exists(hidden, one -> one.offset = base_offset)

@@ -20,8 +20,8 @@ PARTS = """
 SELECT run, count_if(NOT same_leader) AS moved, count_if(stood_still) AS still, count(*) AS partitions
 FROM {parts} GROUP BY run
 """
-OF_ONE_LEADER = ("timed out, not appended",)
-OF_ONE_LEADER_BY_JOURNAL = ("appended, and not in the log",)
+OF_ONE_LEADER = ("timed out, not appended", "refused after its append, not appended")
+OF_ONE_LEADER_BY_JOURNAL = ("appended, and not in the log", "watermark shown too late")
 OF_STILL_FOLLOWERS = ("timed out after its watermark had passed",)
 FEW = 3
 

@@ -57,7 +57,7 @@ def _rows(asker: Asker, part: Row, leaders: Digest) -> Iterator[list[Row]]:
     """Yield the rows of each response."""
     offset, end = part["start_offset"], part["readable_offset"]
     empty, is_committed = 0, bool(part["transactional"])
-    judge = BatchJudge(part["first_epoch"], part["leader_epoch"])
+    judge = BatchJudge(part["first_epoch"], part["leader_epoch"], bool(part["transactional"]))
     while offset < end:
         before = offset
         try:
@@ -76,6 +76,8 @@ def _rows(asker: Asker, part: Row, leaders: Digest) -> Iterator[list[Row]]:
             leaders.add(batch.header, batch.data)
             shown = batch.is_shown and is_committed if part["transactional"] else None
             rows += [row | {"visible": shown, "problem": problem} for row in _of_batch(part, batch)]
+            if problem is not None and batch.header.is_control:  # it has no record that a row could be of
+                rows.append(_finding(part, batch.header.base_offset, problem))
             offset = batch.header.last_offset + 1
         empty = 0 if offset > before else empty + 1
         if empty == EMPTY_FETCHES:

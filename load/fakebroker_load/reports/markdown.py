@@ -34,9 +34,9 @@ def as_markdown(verdict: Verdict) -> str:
     if verdict.unexplained:
         wrong.append(f"{verdict.unexplained:,} records in the log that no request has sent")
     if verdict.beside:
-        wrong.append(f"{verdict.beside:,} things in the broker's journal that are of no request")
+        wrong.append(f"{verdict.beside:,} findings in the broker's journal that no row of a request has")
     if verdict.logs_amiss:
-        wrong.append(f"{verdict.logs_amiss:,} logs that do not have one record at each offset")
+        wrong.append(f"{verdict.logs_amiss:,} findings in the logs that no row of a request has")
     wrong += [reason_text(reason).strip() for reason in verdict.reasons]
     if wrong:
         lines += ["", "### What is wrong", "", *(f"- {_plain(text)}" for text in wrong)]

@@ -56,6 +56,7 @@ SILENT: Row = {
 SILENT_ANSWER: Row = {"event": "answer", "mono_ms": 5_002, "request": 3, "connection": 8, "outcome": "none"}
 REFUSED: Row = NONE | {"error_code": 19, "expected_error": 19, "base_offset": -1}
 REFUSED_ANSWER = NONE_ANSWER | {"error_code": 19, "base_offset": -1}
+BEHIND: Row = NONE | {"error_code": 20, "expected_error": 20}
 REFUSED_APPEND = APPEND | {"error_code": 19, "base_offset": -1, "last_offset": -1}
 MOVED_AWAY: Row = {"error_code": 6, "base_offset": 40}  # it waited, and the leader moved
 LED_BY_ANOTHER: Row = {"expected_error": 6, "must_wait": False, "answered_us": 101_400, "due_high_us": 101_000}
@@ -71,6 +72,14 @@ BATCHED: Row = NONE | {"client": "producer", "client_id": "c", "local": None, "b
 OWN_ASKED = ASKED | {"client_id": "c-id-0", "peer": "x:1"}
 BATCH = APPEND | {"last_offset": 42, "records": ["e", "f", "g"]}
 AGAIN = BATCH | {"base_offset": 43, "last_offset": 45}
+MOVED_PAST = MOVED | {"high_watermark": 43}
+DUPLICATE = (
+    OWN_ASKED | {"request": 4, "correlation_id": 2},
+    PRODUCE | {"request": 4},
+    BATCH | {"request": 4, "is_duplicate": True},
+)
+DUPLICATE_ANSWER = NONE_ANSWER | {"request": 4}
+PRODUCER_TIMED_OUT = (OWN_ASKED, PRODUCE, BATCH, PARKED, ANSWER)
 MARKER = APPEND | {"request": 4, "base_offset": 43, "last_offset": 43, "records": ["m"], "is_marker": True}
 AT_44 = BATCHED | {"base_offset": 44}
 MADE: Row = AT_44 | {"client": "transform"}
@@ -334,7 +343,7 @@ CASES: dict[str, Case] = {
     "shown what is not so": Case(
         (*TIMED_OUT, FETCH, FETCHED, MOVED), ["watermark shown too early"], {}, (RECORD,), SHOWN | {"shown_offset": 41}
     ),
-    "in a batch": Case((OWN_ASKED, PRODUCE, BATCH, NONE_ANSWER), [], BATCHED, (AT_41,)),
+    "in a batch": Case((OWN_ASKED, PRODUCE, BATCH, MOVED_PAST, NONE_ANSWER), [], BATCHED, (AT_41,)),
     "in a batch of a stranger": Case(
         (OWN_ASKED | {"client_id": "d"}, PRODUCE, BATCH, NONE_ANSWER),
         ["a Produce that the load has not sent"],
@@ -343,6 +352,66 @@ CASES: dict[str, Case] = {
     ),
     "in a batch of another partition": Case(
         (OWN_ASKED, PRODUCE, BATCH | {"partition": 1}), ["appended to another partition"], BATCHED, (AT_41,)
+    ),
+    "in a batch, acknowledged too soon": Case(
+        (OWN_ASKED, PRODUCE, BATCH, MOVED | {"high_watermark": 42}, NONE_ANSWER, MOVED_PAST),
+        ["acknowledged before its watermark"],
+        BATCHED,
+        (AT_41,),
+    ),
+    "in a batch with acks=1": Case(
+        (OWN_ASKED, PRODUCE | {"acks": 1}, BATCH, NONE_ANSWER), [], BATCHED | {"acks": 1}, (AT_41,)
+    ),
+    "in a batch with acks=1, parked": Case(
+        (OWN_ASKED, PRODUCE | {"acks": 1}, BATCH, PARKED, NONE_ANSWER),
+        ["parked, against its acks"],
+        BATCHED | {"acks": 1},
+        (AT_41,),
+    ),
+    "in a batch that timed out": Case(
+        (*PRODUCER_TIMED_OUT, *DUPLICATE, MOVED_PAST, DUPLICATE_ANSWER), [], BATCHED, (AT_41,)
+    ),
+    "in a batch that timed out, and was acknowledged too soon when it came again": Case(
+        (*PRODUCER_TIMED_OUT, *DUPLICATE, DUPLICATE_ANSWER, MOVED_PAST),
+        ["acknowledged before its watermark"],
+        BATCHED,
+        (AT_41,),
+    ),
+    "in a batch that timed out early": Case(
+        (*PRODUCER_TIMED_OUT[:-1], ANSWER | {"mono_ms": 5_101}), ["early"], BATCHED, (AT_41,)
+    ),
+    "in a batch that timed out at once": Case(
+        (OWN_ASKED, PRODUCE, BATCH, ANSWER), ["timed out, and never parked"], BATCHED, (AT_41,)
+    ),
+    "in a batch that timed out for nothing": Case(
+        (*PRODUCER_TIMED_OUT[:-1], MOVED_PAST, ANSWER),
+        ["timed out after its watermark had passed"],
+        BATCHED,
+        (AT_41,),
+    ),
+    "in a batch that timed out for nothing, under another leader": Case(
+        (*PRODUCER_TIMED_OUT[:-1], MOVED_PAST, ANSWER), [], BATCHED, (AT_41,), ANOTHER_LEADER
+    ),
+    "in a batch that was refused": Case(
+        (OWN_ASKED, PRODUCE, BATCH, REFUSED_ANSWER), ["refused, and appended"], BATCHED, (AT_41,)
+    ),
+    "in a batch whose leader says that it does not lead": Case(
+        (OWN_ASKED, PRODUCE, BATCH, NONE_ANSWER | {"error_code": 6}), ["refused, and appended"], BATCHED, (AT_41,)
+    ),
+    "in a batch whose leader moved": Case(
+        (OWN_ASKED, PRODUCE, BATCH, NONE_ANSWER | {"error_code": 6}), [], BATCHED, (AT_41,), ANOTHER_LEADER
+    ),
+    "refused, and in the batch that came next": Case(
+        (
+            OWN_ASKED | {"request": 4, "correlation_id": 2},
+            PRODUCE | {"request": 4},
+            REFUSED_APPEND | {"request": 4},
+            REFUSED_ANSWER | {"request": 4},
+            *(OWN_ASKED, PRODUCE, BATCH, MOVED_PAST, NONE_ANSWER),
+        ),
+        [],
+        BATCHED,
+        (AT_41,),
     ),
     "in two batches": Case((OWN_ASKED, PRODUCE, BATCH, AGAIN), ["appended twice"], BATCHED, (AT_41,)),
     "again, since a new leader did not have it": Case(
@@ -374,7 +443,7 @@ CASES: dict[str, Case] = {
         (OWN_ASKED, PRODUCE, BATCH, AGAIN), [], BATCHED | {"client": "transform", "base_offset": 41}, (AT_41,)
     ),
     "marked": Case(
-        (OWN_ASKED, PRODUCE, BATCH, NONE_ANSWER, STRANGER | {"api": "Fetch"}, MARKER), [], BATCHED, (AT_41,)
+        (OWN_ASKED, PRODUCE, BATCH, MOVED_PAST, NONE_ANSWER, STRANGER | {"api": "Fetch"}, MARKER), [], BATCHED, (AT_41,)
     ),
     "committed, and not shown": Case(
         (OWN_ASKED, PRODUCE, BATCH), ["committed, and not shown"], BATCHED, (AT_41 | {"visible": False},)
@@ -491,6 +560,15 @@ CASES: dict[str, Case] = {
         (ASKED, PRODUCE | {"acks": 1}, APPEND, PARKED, NONE_ANSWER), ["parked, against its acks"], NONE | {"acks": 1}
     ),
     "never parked": Case((ASKED, PRODUCE, APPEND, ANSWER), ["timed out, and never parked"]),
+    "refused after its append, not appended": Case(
+        (ASKED, PRODUCE, NONE_ANSWER | {"error_code": 20}), ["refused after its append, not appended"], BEHIND, ()
+    ),
+    "refused after its append, which another leader has dropped": Case(
+        (ASKED, PRODUCE, APPEND, NONE_ANSWER | {"error_code": 20}, LED), [], BEHIND, (), ANOTHER_LEADER
+    ),
+    "refused after no append, and there is another leader": Case(
+        (ASKED, PRODUCE, NONE_ANSWER | {"error_code": 20}, LED), ["never appended"], BEHIND, (), ANOTHER_LEADER
+    ),
     "parked for less": Case(times_out(parked={"deadline_mono_ms": 5_100}), ["parked until another time"]),
     "throttled and told": Case((*TIMED_OUT, MUTED), [], {"throttle_ms": 30}),
     "throttled and not told": Case((*TIMED_OUT, MUTED), ["throttled, and not told"], {"throttle_ms": 0}),
@@ -498,6 +576,29 @@ CASES: dict[str, Case] = {
     "another connection is throttled": Case((*TIMED_OUT, MUTED | {"connection": 9}), []),
     "readable without an event": Case(TIMED_OUT, ["not in the journal"], {}, (RECORD,), SHOWN | {"shown_offset": 40}),
     "shown what is so": Case((*TIMED_OUT, MOVED, FETCH, FETCHED), [], {}, (RECORD,), SHOWN | {"shown_offset": 41}),
+    "shown less than there was": Case(
+        (*TIMED_OUT, MOVED, FETCH, FETCHED), ["watermark shown too late"], {}, (RECORD,), SHOWN | {"shown_offset": 40}
+    ),
+    "shown less than there is": Case(
+        (*TIMED_OUT, FETCH, MOVED, FETCHED), [], {}, (RECORD,), SHOWN | {"shown_offset": 40}
+    ),
+    "shown what was there, and another connection has its address later": Case(
+        (*TIMED_OUT, FETCH, FETCHED, MOVED, FETCH | {"request": 11}, FETCHED | {"request": 11}),
+        [],
+        {},
+        (RECORD,),
+        SHOWN | {"shown_offset": 40},
+    ),
+    "shown what was there, and another connection had its address": Case(
+        (*TIMED_OUT, FETCH, FETCHED, MOVED, FETCH | {"request": 11}, FETCHED | {"request": 11}),
+        [],
+        {},
+        (RECORD,),
+        SHOWN | {"shown_offset": 41},
+    ),
+    "shown less by another leader": Case(
+        (*TIMED_OUT, MOVED, FETCH, FETCHED), [], {}, (RECORD,), SHOWN | ANOTHER_LEADER | {"shown_offset": 40}
+    ),
     "shown what was there": Case((*TIMED_OUT, FETCH, FETCHED), [], {}, (RECORD,), SHOWN | {"shown_offset": 40}),
 }
 

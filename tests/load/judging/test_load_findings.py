@@ -122,10 +122,18 @@ CASES: dict[str, tuple[dict[str, Any], str, str]] = {
     "too many": ({"groups": (replace(GROUP, rows=12),)}, WRONG, f"{NOT_EVERY}: results of no request (2)"),
     "nothing": ({"groups": ()}, WRONG, f"{NOT_EVERY}: there was no request"),
     "a record that no request sent": (
-        {"groups": (GROUP,), "unexplained": 1, "beside": 1_200},
+        {"groups": (GROUP,), "unexplained": 1_200, "beside": 1, "strange": {"the watermark went back": 1}},
         WRONG,
-        f"{NOT_EVERY}: records in the log that no request has sent (1), "
-        "events in the journal that are of no request (1,200)",
+        f"{NOT_EVERY}: records in the log that no request has sent (1,200), the watermark went back (1)",
+    ),
+    "in the rows and beside them": (
+        {
+            "groups": (replace(GROUP, confirmed=8, problems={"early": 2}),),
+            "beside": 3,
+            "strange": {"throttled, and not told": 1, "early": 2},
+        },
+        WRONG,
+        f"{NOT_EVERY}: early (4), throttled, and not told (1)",
     ),
     "amiss": ({"groups": (replace(GROUP, amiss=("not throttled",)),)}, WRONG, f"{NOT_EVERY}: g: not throttled"),
     "answered otherwise": (

@@ -38,6 +38,16 @@ OF_NO_RECORD = PLACE | {"offset": 44, "problem": "records gone"}
 CASES: dict[str, tuple[Row, Sequence[Row], Row | None, list[str]]] = {
     "all right": ({}, [RECORD], PART, []),
     "its log was not read": ({}, [], None, ["not read back"]),
+    "appended, and there were too few": ({"error_code": 20, "expected_error": 20}, [RECORD], PART, []),
+    "not appended, and told that it was": (
+        {"error_code": 20, "expected_error": 20}, [], PART, ["refused after its append, not appended"]
+    ),
+    "told that it was appended, and another leader has come": (
+        {"error_code": 20, "expected_error": 20, "base_offset": -1}, [], PART | {"same_leader": False}, []
+    ),
+    "timed out, and hidden": (
+        {"error_code": 7, "expected_error": 7}, [HIDDEN | {"offset": 40}], PART, ["committed, and not shown"]
+    ),
     "another time": ({}, [RECORD | {"timestamp_ms": 7_001}], PART, ["stored with another time"]),
     "the time is the broker's": (
         {"append_ms": 9_000}, [RECORD | {"timestamp_ms": None, "append_ms": 9_000}], PART, []

@@ -51,10 +51,10 @@ def given(sequence: int, offset: int, of: Row, **read: Any) -> Row:
     return PLACE | row | {"answered_us": 9, "outcome": "read", "fingerprint": of["fingerprint"], "read": reading | read}
 
 
-def fetched(number: int, seq: int) -> list[Row]:
-    """Return the journal's rows of the reader's Fetch `number`, with its response at `seq`."""
+def fetched(number: int, seq: int, asked: int = 1) -> list[Row]:
+    """Return the journal's rows of the reader's Fetch `number`, handled at `asked` and with its response at `seq`."""
     request = {"event": "request", "api": "Fetch", "peer": "h:1", "correlation_id": number, "request": 100 + number}
-    return [request | {"seq": 1}, {"event": "answer", "request": 100 + number, "seq": seq}]
+    return [request | {"seq": asked}, {"event": "answer", "request": 100 + number, "seq": seq}]
 
 
 BOTH = [given(0, 40, FIRST), given(1, 41, SECOND)]
@@ -90,6 +90,16 @@ CASES: dict[str, tuple[list[Row], dict[str, list[int]], list[Row] | None]] = {
         {},
         [MOVED, MOVED | {"seq": 7, "high_watermark": 42}, *fetched(0, 6), *fetched(1, 8)],
     ),
+    "shown less than there was": (
+        [FIRST, given(0, 40, FIRST, high_watermark=41), DONE],
+        {"watermark shown too late": [40]},
+        [MOVED | {"high_watermark": 42}, *fetched(0, 8, asked=6)],
+    ),
+    "shown less than there was when it was answered": (
+        [FIRST, given(0, 40, FIRST, high_watermark=41), DONE],
+        {},
+        [MOVED, MOVED | {"seq": 7, "high_watermark": 42}, *fetched(0, 8, asked=6)],
+    ),
     "before it moved at all": ([FIRST, BOTH[0], DONE], {"read beyond the watermark": [40]}, [MOVED, *fetched(0, 4)]),
     "other bytes": ([FIRST, given(0, 40, FIRST | {"fingerprint": "x"}), DONE], {"read altered": [40]}, None),
     "another offset": ([FIRST, given(0, 42, FIRST), DONE], {"read at another offset than told": [42]}, None),
@@ -118,7 +128,7 @@ def run_of(name: str, **group: Any) -> Row:
 def found(spark: SparkSession) -> dict[str, dict[str, list[int]]]:
     rows = [row | {"run": case} for case, (given, _, _) in CASES.items() for row in given]
     journal = [row | {"run": case} for case, (_, _, events) in CASES.items() for row in events or ()]
-    parts = [PLACE | {"run": case, "start_offset": 40} for case in CASES]
+    parts = [PLACE | {"run": case, "start_offset": 40, "same_leader": True} for case in CASES]
     log = LogTables(frame(spark, [], LOG_SCHEMA), frame(spark, parts, PART_SCHEMA))
     readings, journal_of = frame(spark, rows, RESULT_SCHEMA), journal_frame(spark, journal)
     judged = judge_readers(spark, readings, list(map(run_of, CASES)), log, journal_of, slices=3)

@@ -41,9 +41,9 @@ def test_what_lacks_a_witness_is_told_with_its_rules() -> None:
 
 
 def test_less_is_claimed_where_leaders_moved() -> None:
-    assert told(ALL, STILL | {"moved": 1}) == [("the leader of 1 of 2 partitions moved", 2)]
+    assert told(ALL, STILL | {"moved": 1}) == [("the leader of 1 of 2 partitions moved", 4)]
     assert told(TWO, STILL | {"moved": 1, "still": 0})[1:] == [
-        ("the leader of 1 of 2 partitions moved", 1),
+        ("the leader of 1 of 2 partitions moved", 2),
         ("followers are not known to have stood still", 1),
     ]
 

@@ -17,6 +17,8 @@ from fakebroker_load.readback.batches import (
     DAMAGED,
     DOES_NOT_FOLLOW,
     HALF_A_PRODUCER,
+    OF_A_TRANSACTION,
+    OF_NO_TRANSACTION,
     OTHER_EPOCH,
     OTHER_TIMES,
     BatchJudge,
@@ -96,3 +98,18 @@ def test_markers_have_no_sequence() -> None:
     judge = BatchJudge(3, 5)
     assert judge.problem(read_batch_header(marker), marker, []) is None
     assert judged(by_producer(4))[0] is None
+
+
+def test_only_a_topic_with_transactions_has_batches_of_them() -> None:
+    stored = batch(producer_id=7, producer_epoch=0, base_sequence=0, attributes=TRANSACTIONAL)
+    for has_transactions, problem in ((False, OF_A_TRANSACTION), (True, None)):
+        judge = BatchJudge(3, 5, has_transactions)
+        assert judge.problem(read_batch_header(stored), stored, decode_records(stored)) == problem
+
+
+def test_a_producer_with_a_marker_has_no_batch_outside_of_transactions() -> None:
+    marker = batch(producer_id=7, producer_epoch=1, attributes=TRANSACTIONAL | CONTROL)
+    for producer, problem in ((7, OF_NO_TRANSACTION), (8, None)):
+        judge, plain = BatchJudge(3, 5, True), by_producer(0, producer)
+        assert judge.problem(read_batch_header(plain), plain, decode_records(plain)) is None
+        assert judge.problem(read_batch_header(marker), marker, []) == problem
