@@ -162,7 +162,7 @@ ALLOWED: dict[str, set[str]] = {
     },
     "fakebroker_load.wire": {"fakebroker.protocol", "kio"},
     "fakebroker_load.demo": {"fakebroker_load", "rich"},
-    "fakebroker_load.demo_cluster": {"fakebroker.server", "fakebroker_load.judging.machine_lateness"},
+    "fakebroker_load.demo_cluster": {"fakebroker.server", "fakebroker_load.traffic.machine_lateness"},
 }
 
 # The rooms of the core, each with those that it may import; all may import the files of the core that are in none.

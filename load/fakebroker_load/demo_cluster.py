@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from fakebroker.server.fake_cluster import FakeCluster
 from fakebroker.server.running.collecting import collect_what_is_new
-from fakebroker_load.judging.machine_lateness import MachineLateness
+from fakebroker_load.traffic.machine_lateness import MachineLateness
 
 BROKERS = 3
 REPLICA_LAG_TIME_MAX_MS = 3_600_000  # an hour: longer than any run

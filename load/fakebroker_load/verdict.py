@@ -8,7 +8,7 @@ Units    *_us is microseconds after the start of the run.
 from __future__ import annotations
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -82,6 +82,7 @@ TIMES = {
 }
 SHARES = (0.5, 0.99, 1.0)
 READ = "read"  # the expectation of readers
+Counts = defaultdict[Key, Counter[str]]
 ANSWERS = """
 SELECT run, `group`, error_code, outcome, problem, if(problem = 'wrong answer', expected_error, NULL) AS expected_error,
     count(*) AS rows
@@ -180,18 +181,7 @@ def summarise(
     """Return the verdict on each group that `run.json` planned, and on any other in the rows."""
     by_broker = "broker_lateness_us" in judged.columns
     lateness = "greatest(lateness_us, broker_lateness_us)" if by_broker else "lateness_us"
-    answers: dict[Key, Counter[str]] = {}
-    problems: dict[Key, Counter[str]] = {}
-    wrong: dict[Key, Counter[str]] = {}
-    for kind in spark.sql(ANSWERS, judged=judged).collect():
-        key = (kind["run"], kind["group"])
-        name = kind["outcome"] if kind["error_code"] is None else kafka_name(kind["error_code"])
-        answers.setdefault(key, Counter())[name] += kind["rows"]
-        if kind["problem"] is not None:
-            problems.setdefault(key, Counter())[kind["problem"]] += kind["rows"]
-        if kind["problem"] == WRONG_ANSWER:
-            expected = NO_ANSWER if kind["expected_error"] is None else kafka_name(kind["expected_error"])
-            wrong.setdefault(key, Counter())[f"{name} where {expected} was expected"] += kind["rows"]
+    answers, problems, wrong = _counted(spark, judged)
     large = sketched({key: counted.total() for key, counted in answers.items()})
     text = SUMMARY.format(
         late=LATE,
@@ -236,8 +226,8 @@ def summarise(
                 rows=row["rows"] if row else 0,
                 confirmed=row["confirmed"] if row else 0,
                 early=row["early"] if row else 0,
-                answers=dict(answers.get(key, Counter()).most_common()),
-                problems=dict(problems.get(key, Counter()).most_common()),
+                answers=dict(answers[key].most_common()),
+                problems=dict(problems[key].most_common()),
                 lateness_p50_us=p50,
                 lateness_p99_us=p99,
                 lateness_max_us=top,
@@ -257,7 +247,7 @@ def summarise(
                     *(held.sentence() for held in limits.get(key, ()) if not held.ok),
                 ),
                 limits=limits.get(key, ()),
-                wrong_answers=dict(wrong.get(key, Counter()).most_common()),
+                wrong_answers=dict(wrong[key].most_common()),
                 is_sketched=key in large,
             )
         )
@@ -285,6 +275,22 @@ def summarise(
         unjudged=unjudged_of(spark, ways, runs, None if log is None else log.parts),
         strange=of_journal + of_logs,
     )
+
+
+def _counted(spark: SparkSession, judged: DataFrame) -> tuple[Counts, Counts, Counts]:
+    """Return the number of rows of each group by their answers, by their problems, and of those with a wrong answer by
+    what was answered and expected."""
+    answers, problems, wrong = Counts(Counter), Counts(Counter), Counts(Counter)
+    for kind in spark.sql(ANSWERS, judged=judged).collect():
+        key = (kind["run"], kind["group"])
+        name = kind["outcome"] if kind["error_code"] is None else kafka_name(kind["error_code"])
+        answers[key][name] += kind["rows"]
+        if kind["problem"] is not None:
+            problems[key][kind["problem"]] += kind["rows"]
+        if kind["problem"] == WRONG_ANSWER:
+            expected = NO_ANSWER if kind["expected_error"] is None else kafka_name(kind["expected_error"])
+            wrong[key][f"{name} where {expected} was expected"] += kind["rows"]
+    return answers, problems, wrong
 
 
 def _by_problem(mismatches: DataFrame | None) -> Counter[str]:

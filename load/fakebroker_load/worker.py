@@ -23,12 +23,12 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
-from fakebroker_load.judging.machine_lateness import MachineLateness
 from fakebroker_load.log import make_key
 from fakebroker_load.plan import Row
 from fakebroker_load.scenario.reads import MEMBER, READER
 from fakebroker_load.scenario.senders import PRODUCER, RAW, TRANSFORM
 from fakebroker_load.traffic.frozen import frozen
+from fakebroker_load.traffic.machine_lateness import MachineLateness
 from fakebroker_load.traffic.members import MemberDriver
 from fakebroker_load.traffic.own_delay import OwnDelay
 from fakebroker_load.traffic.producers import ProducerDriver

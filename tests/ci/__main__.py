@@ -24,7 +24,7 @@ NIGHTLY = (
     make("test-all"),
     make("languages"),
     make("soak"),
-    make("honest", RUNS="46"),
+    make("honest", RUNS="50"),
     make("test-compiled", FAKEBROKER_TESTS="nightly"),
     make("guard"),
     make("fuzz", "MINUTES=10"),

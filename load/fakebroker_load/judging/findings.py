@@ -4,8 +4,8 @@ Theory   Lateness is a separate finding, and its cause decides. It is the broker
          late without the time for which the load stood still (traffic/own_delay.py). If it is the load's, or undecided,
          then the run has not measured the broker, and neither accuses nor confirms it.
          The same holds if tasks on the machine waited for a processor for as long as responses were late.
-         `machine_late_ms` is that of brokers and load (machine_lateness.py), if measured; `late_explained` counts the
-         explained responses.
+         `machine_late_ms` is that of brokers and load (traffic/machine_lateness.py), if measured. `late_explained`
+         counts the explained responses.
          Without a journal, a time-out instead of NONE may be the machine's too: if tasks waited for a processor for
          half of that time (`unreplicated`). Replication has some ten steps in several processes, and on a busy
          machine each waits for a processor.

@@ -10,7 +10,7 @@ import pytest
 from fakebroker_load.judging.findings import NOT_MEASURED, RIGHT, STATUS, WRONG
 from fakebroker_load.judging.group_verdict import GroupVerdict
 from fakebroker_load.judging.limits import LimitResult
-from fakebroker_load.judging.machine_lateness import MachineLateness
+from fakebroker_load.traffic.machine_lateness import MachineLateness
 from fakebroker_load.verdict import Verdict
 
 GROUP = GroupVerdict("r", "g", "NONE", 10, 10, 10, 0, {"NONE": 10}, {}, 100, 200, 300)

@@ -11,7 +11,7 @@ from fakebroker_load.judging.overtaken import overtaken
 
 pytestmark = pytest.mark.spark
 MS = 1_000
-RUNS = [
+RUNS: list[dict[str, Any]] = [
     {"scenario": {"name": "killed"}, "actions": [{"begun_ms": 2_000}, {"begun_ms": 6_000}]},
     {"scenario": {"name": "quiet"}},
 ]
