@@ -278,8 +278,8 @@ def summarise(
 
 
 def _counted(spark: SparkSession, judged: DataFrame) -> tuple[Counts, Counts, Counts]:
-    """Return the number of rows of each group by their answers, by their problems, and of those with a wrong answer by
-    what was answered and expected."""
+    """Return the number of rows of each group three times: by answer, by problem, and by wrong answer with what was
+    expected."""
     answers, problems, wrong = Counts(Counter), Counts(Counter), Counts(Counter)
     for kind in spark.sql(ANSWERS, judged=judged).collect():
         key = (kind["run"], kind["group"])
