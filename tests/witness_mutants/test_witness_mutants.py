@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
@@ -204,7 +205,10 @@ def test_a_sample_is_found_or_listed_and_an_honest_run_is_confirmed(
 @pytest.mark.nightly
 @pytest.mark.spark
 def test_a_run_that_is_not_honest_measures_nothing(spark: SparkSession, recording: Recording, tmp_path: Path) -> None:
-    table = recording.tables["log.parquet"]
-    lost = Recording(recording.name, recording.entry, recording.tables | {"log.parquet": table.slice(1)})
+    table, requests = recording.tables["log.parquet"], recording.tables["requests.parquet"].to_pylist()
+    acknowledged = {(row["connection"], row["sequence"]) for row in requests if row["error_code"] == 0}
+    at = next(n for n, row in enumerate(table.to_pylist()) if (row["connection"], row["sequence"]) in acknowledged)
+    without = pa.concat_tables([table.slice(0, at), table.slice(at + 1)])
+    lost = Recording(recording.name, recording.entry, recording.tables | {"log.parquet": without})
     with pytest.raises(NotMeasured, match=r"few/3/unchanged is not confirmed: .*lost"):
         list(tried(spark, [Rows(lost)], SEED, 2, tmp_path / "judged"))
