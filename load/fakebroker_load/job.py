@@ -19,6 +19,7 @@ import shutil
 import sys
 import time
 import uuid
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from contextlib import nullcontext
 from dataclasses import asdict, replace
@@ -233,7 +234,17 @@ def judge_folder(spark: SparkSession, out: Path, lateness_limit_ms: int | None =
     keep_in(spark, out / CHECKPOINTS)
     known = [run["scenario"]["name"] for run in runs if has_journal(run)]
     acted_ms = acted_late_ms(runs)
-    judged = judge(spark, requests, limits_ms, log if was_read else None, planned or None, known, was_read, acted_ms)
+    judged = judge(
+        spark,
+        requests,
+        limits_ms,
+        log if was_read else None,
+        planned or None,
+        known,
+        was_read,
+        acted_ms,
+        {run["scenario"]["name"]: lags_ms(run["scenario"]) for run in runs},
+    )
     journal, beside, slices = journal_of(spark, out, runs), None, slices_of(planned)
 
     def keep(frame: DataFrame) -> DataFrame:
@@ -268,6 +279,21 @@ def acted_late_ms(runs: list[dict[str, Any]]) -> dict[str, int]:
         for run in runs
     }
     return {run: ms for run, ms in late_ms.items() if ms > 0}
+
+
+def lags_ms(scenario: Mapping[str, Any]) -> dict[str, int]:
+    """Return how late all followers have the records of a topic, by the scenario, in milliseconds. Topics with several
+    rules, and scenarios in which rules may change, are left out."""
+    rules = scenario.get("followers") or ()
+    counts = Counter(rule["topic"] for rule in rules)
+    return {
+        rule["topic"]: rule["lag_ms"]
+        for rule in rules
+        if rule.keys() == {"topic", "behaviour", "lag_ms"}
+        and rule["behaviour"] == "lagging"
+        and counts[rule["topic"]] == 1
+        and not scenario.get("actions")
+    }
 
 
 def journal_of(spark: SparkSession, out: Path, runs: list[dict[str, Any]]) -> DataFrame | None:

@@ -12,7 +12,7 @@ from load_stub import frozen, healthy, stub_broker_thread
 from pyspark.sql import SparkSession
 from support.watchdog import LIMIT_S
 
-from fakebroker_load.job import acted_late_ms, run_scenario
+from fakebroker_load.job import acted_late_ms, lags_ms, run_scenario
 from fakebroker_load.judging.requests import judge
 from fakebroker_load.progress import ProgressListener, ProgressSender
 from fakebroker_load.results.folder import PARQUET, clear, read_runs
@@ -115,3 +115,17 @@ def test_by_how_much_actions_were_late() -> None:
         {"scenario": {"name": name}, "actions": actions} for name, actions in (("r", done), ("s", []), ("t", done[:1]))
     ]
     assert acted_late_ms([*runs, {"scenario": {"name": "old"}}]) == {"r": 90}
+
+
+def test_how_late_followers_are_by_the_scenario() -> None:
+    lagging = {"topic": "t", "behaviour": "lagging", "lag_ms": 100}
+    for followers, expected in (
+        ([lagging, {"topic": "u", "behaviour": "frozen"}], {"t": 100}),
+        ([lagging | {"broker": 3}], {}),
+        ([lagging | {"partition": 0}], {}),
+        ([lagging, lagging | {"partition": 0, "lag_ms": 10}], {}),
+        ([], {}),
+    ):
+        assert lags_ms({"name": "r", "followers": followers}) == expected
+    assert lags_ms({"name": "r", "followers": [lagging], "actions": [{"at_ms": 9, "stop": 3}]}) == {}
+    assert lags_ms({"name": "old"}) == {}

@@ -155,6 +155,16 @@ def the_fastest_follower_decides(patches: pytest.MonkeyPatch) -> None:
     patches.setattr(Partition, "_increment_leader_hw", increment)
 
 
+def the_leader_alone_decides(patches: pytest.MonkeyPatch) -> None:
+    """Move the high watermark to the end of the leader's log, whatever followers have."""
+
+    def increment(self: Partition, leader_log: Log, now_ms: int) -> bool:
+        leader_log.update_high_watermark(leader_log.log_end_offset)
+        return True
+
+    patches.setattr(Partition, "_increment_leader_hw", increment)
+
+
 def says_that_its_leader_is_not_in_sync(patches: pytest.MonkeyPatch) -> None:
     honest = MetadataCache.isr_ids
 

@@ -56,6 +56,7 @@ class Lie(NamedTuple):
     problem: str | None = None
     ways: int = 2
     followers_lag: bool = False
+    tells_lag: bool = False  # the scenario says how far they lag
     freezes: bool = False  # followers are frozen, whatever response is expected
     frozen_broker: int | None = None  # the only one of them
     each: int = EACH  # requests of a connection
@@ -127,7 +128,8 @@ def scenario(name: str, lie: Lie) -> LoadScenario:
             readers, client="member", session_ms=1_000, life_ms=(200, 400), vanish_every=3, until_ms=8_000, ramp_ms=100
         )
         return LoadScenario(name, (replace(group, pause_ms=40), members))
-    return LoadScenario(name, (group, readers) if lie.reads else (group,))
+    lag = ({"topic": lies.TOPIC, "behaviour": "lagging", "lag_ms": LAG_MS},) if lie.tells_lag else ()
+    return LoadScenario(name, (group, readers) if lie.reads else (group,), followers=lag)
 
 
 @contextmanager

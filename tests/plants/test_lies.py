@@ -138,6 +138,10 @@ LIES: dict[str, Lie] = {
     "the fastest follower decides": Lie(
         other_lies.the_fastest_follower_decides, -1, FROZEN, "wrong answer", frozen_broker=3
     ),
+    "honest, as far behind as the scenario says": Lie(None, -1, ANSWERED, followers_lag=True, tells_lag=True),
+    "the leader alone decides, and the scenario says how far followers are behind": Lie(
+        other_lies.the_leader_alone_decides, -1, ANSWERED, "early", followers_lag=True, tells_lag=True
+    ),
     "in half the time": Lie(lies.times_out_in_half_the_time, -1, FROZEN, "early"),
     "always after 120 ms": Lie(
         lies.times_out_always_after(120), -1, FROZEN, amiss="time-outs do not follow", timeout_ms=(20, 100), each=20

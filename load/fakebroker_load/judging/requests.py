@@ -19,6 +19,8 @@ Theory   A request is confirmed when `problem` is null. The SQL below checks the
                      have been handled. That is after each earlier request of its connection was sent, and after the
                      timeouts that the responses in between claim to have waited. If one of these was early, the next
                      request is handled when that response is seen.
+           lag       acks=all is also early if it was acknowledged before followers can have its record: the scenario
+                     says how late they have it.
            rounding  Kafka's time-outs use a clock of whole milliseconds, so they come up to a millisecond early: 4.4.0
                      was 16 to 256 us early. That is a problem only in a run with a journal (`exact`).
            log       If the log was read back (log.py), its records must agree with the responses. An error may come
@@ -51,7 +53,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from fakebroker.protocol.error_code import ErrorCode
-from fakebroker_load.judging.sql import LatenessLimits, by_run, limit_us, quoted, rounding_us
+from fakebroker_load.judging.sql import ROUNDING_US, LatenessLimits, by_run, by_topic, limit_us, quoted, rounding_us
 from fakebroker_load.log import LOG_SCHEMA, PART_SCHEMA
 from fakebroker_load.scenario.model import DEFAULT_LATENESS_LIMIT_MS
 
@@ -122,7 +124,9 @@ late AS (
             greatest(answered_us - greatest(handled_us, due_high_us), 0L)) AS lateness_us,
         greatest(coalesce(load_late_us, 0L), if(due_high_us IS NULL, 0L, {{acted_late_us}})) AS own_us,
         must_wait AND answered_us < least(handled_us, handled_at_least_us) + wait_us - {{rounding_us}}
-            OR coalesce(answered_us < due_low_us, false) AS early,
+            OR coalesce(answered_us < due_low_us, false)
+            OR coalesce(acks = -1 AND error_code = 0 AND answered_us < sent_us + {{lag_us}} - {ROUNDING_US}L, false)
+            AS early,
         was_throttled AND answered_us < handled_at_least_us AS answered_while_throttled
     FROM timed
 ),
@@ -273,13 +277,15 @@ def judge(
     exact: Collection[str] | None = None,
     read_back: Collection[str] = (),
     acted_late_ms: Mapping[str, int] | None = None,
+    lags_ms: Mapping[str, Mapping[str, int]] | None = None,
 ) -> DataFrame:
     """Return the result rows with `handled_us`, `lateness_us`, `early`, the findings in the log (null if it was not
     read), and `problem` (null: confirmed).
 
     If few rows are expected, Spark need not count rare ones. `exact` are the runs with brokers that do not round
     time-outs down; None means all. `read_back` are the runs of which each partition must have been read back.
-    `acted_late_ms` is how late the actions of each run were."""
+    `acted_late_ms` is how late the actions of each run were, `lags_ms` how late its followers have the records of a
+    topic."""
     rare = list(RARE) if expected_rows is not None and expected_rows <= FEW else few_of(spark, requests)
     few = ["parts", *rare, *(() if log else ("found", "hidden"))]
     log = log or no_log(spark)
@@ -288,6 +294,9 @@ def judge(
         limit_us=limit_us(lateness_limit_ms),
         rounding_us=rounding_us(exact),
         read_back=", ".join(map(quoted, read_back)) or "NULL",
+        lag_us=by_topic(
+            {run: {topic: ms * 1000 for topic, ms in of_run.items()} for run, of_run in (lags_ms or {}).items()}
+        ),
         acted_late_us=by_run({run: late_ms * 1000 for run, late_ms in (acted_late_ms or {}).items()}, 0),
         **{name: f"{{{name}}}" for name in ("requests", "records", "parts")},
         **{name: f"({text})" for name, text in RARE.items()},

@@ -8,7 +8,7 @@ from fakebroker_load.scenario.model import DEFAULT_LATENESS_LIMIT_MS
 
 LatenessLimits = int | Mapping[str, int]  # of all runs, or of each by its name
 _ESCAPED = str.maketrans({"\\": r"\\", "'": r"\'", "{": "{{", "}": "}}"})
-_ROUNDING_US = 1_000
+ROUNDING_US = 1_000
 
 
 def limit_us(limits_ms: LatenessLimits) -> str:
@@ -28,11 +28,21 @@ def by_run(values: Mapping[str, int], otherwise: int) -> str:
     return f"CASE {cases} ELSE {otherwise}L END" if runs else f"{otherwise}L"
 
 
+def by_topic(values_us: Mapping[str, Mapping[str, int]]) -> str:
+    """Return a number of microseconds for each run and topic, as SQL; 0 for those without one."""
+    cases = " ".join(
+        f"WHEN run = {quoted(run)} AND topic = {quoted(topic)} THEN {value}L"
+        for run, of_topics in values_us.items()
+        for topic, value in of_topics.items()
+    )
+    return f"CASE {cases} ELSE 0L END" if cases else "0L"
+
+
 def rounding_us(exact: Collection[str] | None) -> str:
     """Return the rounding in microseconds, as SQL. None means that all runs are exact."""
     if exact is None:
         return "0L"
-    return f"if(run IN ({', '.join(map(quoted, exact))}), 0L, {_ROUNDING_US}L)" if exact else f"{_ROUNDING_US}L"
+    return f"if(run IN ({', '.join(map(quoted, exact))}), 0L, {ROUNDING_US}L)" if exact else f"{ROUNDING_US}L"
 
 
 def quoted(text: str) -> str:
