@@ -538,10 +538,10 @@ def judge_cases(
 
 
 def by_run(all_found: Any, runs: dict[str, Case]) -> dict[str, list[Row]]:
-    found: dict[str, list[Row]] = {name: [] for name in runs}
+    rows: dict[str, list[Row]] = {name: [] for name in runs}
     for row in all_found.collect():
-        found[row["run"]].append(row.asDict())
-    return found
+        rows[row["run"]].append(row.asDict())
+    return rows
 
 
 @pytest.fixture(scope="module")
