@@ -39,7 +39,7 @@ from fakebroker_load.judging.logs import logs_amiss
 from fakebroker_load.judging.mismatches import mismatches
 from fakebroker_load.judging.partitions import gathered, keep_in, spread
 from fakebroker_load.judging.readers import judge_readers
-from fakebroker_load.judging.requests import LogTables, judge
+from fakebroker_load.judging.requests import FEW, LogTables, judge
 from fakebroker_load.judging.time_slices import slices_of
 from fakebroker_load.judging.ways import has_journal
 from fakebroker_load.log import (
@@ -246,6 +246,7 @@ def judge_folder(spark: SparkSession, out: Path, lateness_limit_ms: int | None =
         {run["scenario"]["name"]: lags_ms(run["scenario"]) for run in runs},
     )
     journal, beside, slices = journal_of(spark, out, runs), None, slices_of(planned)
+    by_fingerprint = planned <= FEW or not requests.where("client <> 'raw'").isEmpty()
 
     def keep(frame: DataFrame) -> DataFrame:
         """Write the rows to Parquet: a dozen queries follow, each for a few columns."""
@@ -254,7 +255,9 @@ def judge_folder(spark: SparkSession, out: Path, lateness_limit_ms: int | None =
         return gathered(spark.read.schema(frame.schema).parquet(str(out / JUDGED_PARQUET)), planned)
 
     if journal is not None:
-        judged, beside = judge_by_journal(spark, judged, journal, log.parts, known, limits_ms, keep, slices)
+        judged, beside = judge_by_journal(
+            spark, judged, journal, log.parts, known, limits_ms, keep, slices, by_fingerprint
+        )
     else:
         judged = keep(judged)
     if (read_by := judge_readers(spark, rows, runs, log, journal, slices)) is not None:

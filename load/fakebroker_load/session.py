@@ -46,7 +46,7 @@ JVM_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSiz
 # With many rows the slow compiler's code is worth its price: judging 1,000,000 by responses took 46 s instead of 59. At
 # 10,000,000 the JVM had 3 GB.
 MANY_ROWS = 300_000
-MANY_JVM_OPTIONS = "-XX:+UseParallelGC"
+MANY_JVM_OPTIONS = "-XX:+UseParallelGC -XX:MetaspaceSize=256m"
 MOST_MEMORY_GB = 4
 
 LOG4J = """\

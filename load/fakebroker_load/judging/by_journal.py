@@ -46,7 +46,8 @@ FROM {journal} WHERE event IN ('answer', 'watermark_moved', 'leader_changed')
 """
 
 # A row for each request in the journal, with all its events. `watermark` is that of the partition at the response.
-# Appends without a request have a row too.
+# Appends without a request have a row too. Rows are distributed before they are grouped. To group parts of the journal
+# first takes more time. Spark sorts by the first column of the grouping, so that is not the run.
 EXCHANGES = """
 WITH answers AS (
     SELECT * EXCEPT (watermark), last_value(watermark, true)
@@ -75,14 +76,20 @@ told AS (
 SELECT run, request, min(asked) AS asked, collect_list(produce) AS produces, collect_list(answer) AS answers,
     min(parked) AS parked, collect_list(append) AS appends, collect_list(duplicate) AS duplicates,
     collect_set(place) AS places, count(asked) AS asks
-FROM told GROUP BY run, request
+FROM (SELECT /*+ REPARTITION(run, request) */ * FROM told) GROUP BY request, run
 """
 
+# `rest` has the columns that the next steps only pass on. Spark copies each row in each step, and one column is copied
+# faster than fifty.
 JUDGED = f"""
 WITH known AS (
-    SELECT run, asked.peer AS local, asked.correlation_id AS correlation_id, count(*) AS times_asked,
+    SELECT run, local, correlation_id, count(*) AS times_asked,
         min(struct(request, asked, produces, answers, parked, appends, places, asks)) AS told
-    FROM {{exchanges}} WHERE asked.api = 'Produce' GROUP BY ALL
+    FROM (
+        SELECT /*+ REPARTITION(run, local, correlation_id) */ *, asked.peer AS local,
+            asked.correlation_id AS correlation_id
+        FROM {{exchanges}} WHERE asked.api = 'Produce'
+    ) GROUP BY run, local, correlation_id
 ),
 recorded AS (
     SELECT run AS in_run, fingerprint AS of_record, count(*) AS times, min(base_offset + place) AS recorded_offset,
@@ -101,7 +108,11 @@ compared AS (
         filter(told.produces, one -> one.topic <=> topic AND one.partition <=> partition) AS produces,
         filter(told.answers, one -> coalesce(one.topic = topic AND one.partition = partition, true)) AS answers,
         filter(told.appends, one -> one.topic <=> topic AND one.partition <=> partition) AS batches
-    FROM {{judged}} AS judged LEFT JOIN known USING (run, local, correlation_id)
+    FROM (
+        SELECT run, local, correlation_id, topic, partition, sequence, fingerprint, is_raw,
+            struct(* EXCEPT (run, local, correlation_id, topic, partition, sequence, fingerprint, is_raw)) AS rest
+        FROM {{judged}}
+    ) AS judged LEFT JOIN known USING (run, local, correlation_id)
 ),
 sized AS (
     SELECT * EXCEPT (beside, in_run, of_record, recorded_offset), recorded_offset AS recorded_first,
@@ -109,7 +120,7 @@ sized AS (
         size(filter(beside, one -> one.topic <=> topic AND one.partition <=> partition)) AS batch_size,
         size(filter(beside, one -> one.topic <=> topic AND one.partition <=> partition AND one.sequence < sequence))
             AS place_in_batch
-    FROM compared LEFT JOIN recorded ON NOT is_raw AND in_run = run AND of_record = fingerprint
+    FROM compared LEFT JOIN recorded ON {{by_fingerprint}} AND NOT is_raw AND in_run = run AND of_record = fingerprint
 ),
 placed AS (
     SELECT * EXCEPT (told),
@@ -125,15 +136,20 @@ placed AS (
         filter(batches, one -> one.last_offset - one.base_offset + 1 = batch_size
             AND (size(one.records) = 0
                 OR size(one.records) = batch_size AND get(one.records, place_in_batch) = fingerprint)) AS own,
-        outcome = 'silent' OR error_code IN (0, {TIMED_OUT}, {AFTER_APPEND}) OR written <=> 'once' AS must_be_appended
+        rest.outcome = 'silent' OR rest.error_code IN (0, {TIMED_OUT}, {AFTER_APPEND}) OR rest.written <=> 'once'
+            AS must_be_appended
     FROM sized
 ),
 numbered AS (
-    SELECT placed.*, leaders, coalesce(size(own), 0) AS own_appends, get(own, 0) AS append,
+    SELECT /*+ BROADCAST(led) */ placed.*, leaders, coalesce(size(own), 0) AS own_appends, get(own, 0) AS append,
         if(is_raw, get(own, 0).base_offset + place_in_batch, recorded_first) AS recorded_offset,
-        if(due_high_us IS NULL AND answer.outcome = 'sent',
-            (answer.mono_ms - handled_mono_ms - if(must_wait, timeout_ms, 0)) * 1000L, NULL) AS broker_lateness_us
+        if(rest.due_high_us IS NULL AND answer.outcome = 'sent',
+            (answer.mono_ms - handled_mono_ms - if(rest.must_wait, rest.timeout_ms, 0)) * 1000L, NULL)
+            AS broker_lateness_us
     FROM placed LEFT JOIN led USING (run, topic, partition)
+),
+unpacked AS (
+    SELECT * EXCEPT (rest), rest.* FROM numbered
 ),
 said AS (
     SELECT *,
@@ -205,7 +221,7 @@ said AS (
             WHEN acks = -1 AND answer.error_code = {TIMED_OUT} AND parked IS NULL THEN 'timed out, and never parked'
             WHEN broker_lateness_us > {{limit_us}} THEN 'late'
         END AS journal_problem
-    FROM numbered
+    FROM unpacked
 )
 SELECT * EXCEPT (problem, early, asked_for, own, parked, recorded_first, recorded_at, asked_seq,
         told_client_id, asks, asks_for_others, answers, produces, batches, batch_size, place_in_batch, sent_to,
@@ -235,10 +251,13 @@ def judge_by_journal(
     lateness_limit_ms: LatenessLimits = DEFAULT_LATENESS_LIMIT_MS,
     keep: Callable[[DataFrame], DataFrame] = held,
     slices: int = 1,
+    by_fingerprint: bool = True,
 ) -> tuple[DataFrame, DataFrame]:
     """Return the judged rows (judging/requests.py) with the findings of the journal (journal/lines.py), for the `runs`
     that have one. Also return a row for each event that belongs to no request. `keep` stores the first, which several
-    queries read. `slices` is into how many slices of time the events of a partition are cut (time_slices.py)."""
+    queries read. `slices` is into how many slices of time the events of a partition are cut (time_slices.py).
+    `by_fingerprint` may be false if no row is of a producer that batches: only its records are looked up by their
+    fingerprints."""
     if not runs:
         raise ValueError("there is no journal of any run")
     names = ", ".join(map(quoted, runs))
@@ -252,6 +271,7 @@ def judge_by_journal(
         journal="{journal}",
         runs=f"({names})",
         limit_us=limit_us(lateness_limit_ms),
+        by_fingerprint=str(by_fingerprint).lower(),
     )
     all_judged = keep(spark.sql(text, exchanges=exchanges, judged=judged, journal=journal))
     moves = in_slices(

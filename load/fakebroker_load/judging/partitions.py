@@ -6,6 +6,7 @@ import atexit
 import shutil
 from pathlib import Path
 
+from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 
 from fakebroker_load.spark.master import is_local
@@ -37,5 +38,8 @@ def keep_in(spark: SparkSession, folder: Path) -> None:
 
 def held(frame: DataFrame) -> DataFrame:
     """Return rows that several queries read. With a folder for them, they outlive their executor, but cost more time.
-    On one machine an executor is not lost alone."""
-    return frame.checkpoint() if frame.sparkSession.sparkContext.getCheckpointDir() else frame.localCheckpoint()
+    On one machine an executor is not lost alone. They are on disk: the memory that they would take is that of sorts,
+    and the JVM would move them with each collection."""
+    if frame.sparkSession.sparkContext.getCheckpointDir():
+        return frame.checkpoint()
+    return frame.localCheckpoint(storageLevel=StorageLevel.DISK_ONLY)

@@ -53,6 +53,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from fakebroker.protocol.error_code import ErrorCode
+from fakebroker_load.judging.partitions import ROWS_OF_ONE_TASK
 from fakebroker_load.judging.sql import ROUNDING_US, LatenessLimits, by_run, by_topic, limit_us, quoted, rounding_us
 from fakebroker_load.log import LOG_SCHEMA, PART_SCHEMA
 from fakebroker_load.scenario.model import DEFAULT_LATENESS_LIMIT_MS
@@ -79,44 +80,54 @@ DEFINITE = ", ".join(
 
 LATE, LATE_BY_LOAD, UNDECIDED = "late", "late by the load", "late, undecided"
 
+# `rest` has the columns that the windows only pass on. Spark copies each row in each window, and one column is copied
+# faster than thirty.
 JUDGED = f"""
 WITH whole AS (
-    SELECT *, sequence - coalesce(place, 0) AS of_request,
+    SELECT *,
         max(error_code = {TIMED_OUT}) OVER request AS has_waited,
         max(place) OVER request + 1 <> count(*) OVER request OR min(shared) OVER request <> max(shared) OVER request
             AS is_torn
     FROM (
-        SELECT *, xxhash64(correlation_id, acks, timeout_ms, intended_us, sent_us, answered_us, outcome, throttle_ms,
-            local, producer_id) AS shared
+        SELECT {{by_connection}} run, connection, sequence, place, sequence - coalesce(place, 0) AS of_request,
+            correlation_id, stray_correlation_id, timeout_ms, sent_us, answered_us, error_code, throttle_ms,
+            xxhash64(correlation_id, acks, timeout_ms, intended_us, sent_us, answered_us, outcome, throttle_ms, local,
+                producer_id) AS shared,
+            struct(* EXCEPT (run, connection, sequence, place, correlation_id, stray_correlation_id, timeout_ms,
+                sent_us, answered_us, error_code, throttle_ms)) AS rest
         FROM {{requests}}
     )
-    WINDOW request AS (PARTITION BY run, connection, sequence - coalesce(place, 0))
+    WINDOW request AS (PARTITION BY connection, run, of_request)
 ),
 chained AS (
     SELECT *,
         max(answered_us) OVER before AS previous_answered_us,
         max(correlation_id) OVER before AS previous_correlation_id,
         max(stray_correlation_id) OVER before AS previous_stray,
-        coalesce(client, 'raw') = 'raw' AS is_raw,
         max(answered_us + coalesce(throttle_ms, 0) * 1000L) OVER before AS free_us,
         coalesce(sum(if(has_waited, greatest(timeout_ms * 1000L - {{rounding_us}}, 0L), 0L)
             + greatest(coalesce(throttle_ms, 0) - 1, 0) * 1000L) FILTER (WHERE coalesce(place, 0) = 0) OVER before, 0L)
             AS waited_us,
-        coalesce(max(throttle_ms) OVER before, 0) > 0 AS was_throttled,
-        if(outcome = 'answered' AND array_contains(also, CAST(error_code AS STRING)), error_code, expected_error)
-            AS right_error
+        coalesce(max(throttle_ms) OVER before, 0) > 0 AS was_throttled
     FROM whole
-    WINDOW before AS (PARTITION BY run, connection ORDER BY of_request
+    WINDOW before AS (PARTITION BY connection, run ORDER BY of_request
         RANGE BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
 ),
 timed AS (
     SELECT *,
         greatest(sent_us, free_us) AS handled_us,
         waited_us + max(sent_us - waited_us) OVER so_far AS handled_at_least_us,
-        if(must_wait, timeout_ms * 1000L, 0L) AS wait_us,
         count(*) OVER (PARTITION BY run, connection, sequence) AS same_request
     FROM chained
-    WINDOW so_far AS (PARTITION BY run, connection ORDER BY of_request)
+    WINDOW so_far AS (PARTITION BY connection, run ORDER BY of_request)
+),
+unpacked AS (
+    SELECT * EXCEPT (rest, of_request, shared, has_waited, free_us, waited_us), rest.*,
+        coalesce(rest.client, 'raw') = 'raw' AS is_raw,
+        if(rest.outcome = 'answered' AND array_contains(rest.also, CAST(error_code AS STRING)), error_code,
+            rest.expected_error) AS right_error,
+        if(rest.must_wait, timeout_ms * 1000L, 0L) AS wait_us
+    FROM timed
 ),
 late AS (
     SELECT *,
@@ -128,7 +139,7 @@ late AS (
             OR coalesce(acks = -1 AND error_code = 0 AND answered_us < sent_us + {{lag_us}} - {ROUNDING_US}L, false)
             AS early,
         was_throttled AND answered_us < handled_at_least_us AS answered_while_throttled
-    FROM timed
+    FROM unpacked
 ),
 found AS (
     SELECT run, connection, sequence, count(*) AS copies, min(offset) AS log_offset,
@@ -199,13 +210,13 @@ looked_up AS (
         max(base_offset) OVER earlier AS previous_offset
     FROM known
     WINDOW earlier AS (
-        PARTITION BY run, connection, topic, partition ORDER BY sequence
+        PARTITION BY connection, run, topic, partition ORDER BY sequence
         ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
     )
 )
-SELECT * EXCEPT (previous_answered_us, previous_offset, previous_correlation_id, previous_stray, free_us, waited_us,
-        was_throttled, handled_at_least_us, wait_us, answered_while_throttled, same_request, is_torn, of_request,
-        has_waited, shared, is_twice, stored, shown_offset, stood_still, own_us),
+SELECT * EXCEPT (previous_answered_us, previous_offset, previous_correlation_id, previous_stray,
+        was_throttled, handled_at_least_us, wait_us, answered_while_throttled, same_request, is_torn, is_twice, stored,
+        shown_offset, stood_still, own_us),
     coalesce(CASE
         WHEN found_problem IS NOT NULL THEN found_problem
         WHEN same_request > 1 THEN 'counted twice'
@@ -291,6 +302,7 @@ def judge(
     log = log or no_log(spark)
     text = JUDGED.format(
         few=f"/*+ BROADCAST({', '.join(few)}) */",
+        by_connection="" if 0 < (expected_rows or 0) <= ROWS_OF_ONE_TASK else "/*+ REPARTITION(run, connection) */",
         limit_us=limit_us(lateness_limit_ms),
         rounding_us=rounding_us(exact),
         read_back=", ".join(map(quoted, read_back)) or "NULL",

@@ -628,28 +628,34 @@ def frame(spark: SparkSession, rows: list[Row], schema: pa.Schema) -> Any:
     return spark.createDataFrame(pa.Table.from_pylist(rows, schema=schema))
 
 
-@pytest.fixture(scope="module")
-def found(spark: SparkSession) -> dict[str, list[Row]]:
-    """Judge all cases at once, each as a separate run with its journal in three slices, and one without a journal."""
-    runs = {**CASES, **WIDE_CASES, **WITHOUT}
+def judge_cases(
+    spark: SparkSession, runs: dict[str, Case], known: list[str], *, by_fingerprint: bool = True
+) -> tuple[Any, LogTables, Any]:
+    """Judge cases at once, each as a separate run with its journal in three slices. The runs in `known` have one."""
     requests = [REQUEST | row | {"run": name} for name, case in runs.items() for row in (case.request, *case.beside)]
     records = [row | {"run": name} for name, case in runs.items() for row in case.log]
     parts = [PART | case.part | {"run": name} for name, case in runs.items()]
     parts += [PART | U | {"run": name} for name, case in runs.items() if case.beside]
-    journal = [
-        row | {"run": name, "seq": seq}
-        for name, case in {**CASES, **WIDE_CASES}.items()
-        for seq, row in enumerate(case.journal, 1)
-    ]
+    journal = [row | {"run": name, "seq": seq} for name in known for seq, row in enumerate(runs[name].journal, 1)]
     log = LogTables(frame(spark, records, LOG_SCHEMA), frame(spark, parts, PART_SCHEMA))
     judged = judge(spark, frame(spark, requests, RESULT_SCHEMA), 500, log, len(requests))
     judged, beside = judge_by_journal(
-        spark, judged, journal_frame(spark, journal), log.parts, [*CASES, *WIDE_CASES], 500, slices=3
+        spark, judged, journal_frame(spark, journal), log.parts, known, 500, slices=3, by_fingerprint=by_fingerprint
     )
-    all_found = mismatches(spark, judged, log, beside)
-    by_run: dict[str, list[Row]] = {name: [] for name in runs}
+    return judged, log, beside
+
+
+def by_run(all_found: Any, runs: dict[str, Case]) -> dict[str, list[Row]]:
+    rows: dict[str, list[Row]] = {name: [] for name in runs}
     for row in all_found.collect():
-        by_run[row["run"]].append(row.asDict())
+        rows[row["run"]].append(row.asDict())
+    return rows
+
+
+@pytest.fixture(scope="module")
+def found(spark: SparkSession) -> dict[str, list[Row]]:
+    runs = {**CASES, **WIDE_CASES, **WITHOUT}
+    judged, log, beside = judge_cases(spark, runs, [*CASES, *WIDE_CASES])
     assert clocks(spark, judged)["timed out"] == (5_102_000 - 1_000 - 101_400, 5_002_000 - 1_000)
     reasons = {
         (reason.run, reason.problem): reason for reason in reasons_of(spark, mismatches(spark, judged, log, beside))
@@ -659,7 +665,18 @@ def found(spark: SparkSession) -> dict[str, list[Row]]:
         "client: error 7 at offset 40, 100.4 ms after it was sent; log: t-0 at offset 40; journal: request 3 on "
         "connection 8, appended to t-0 at offset 40, error 7 at offset 40 after 99 ms on connection 8"
     )
-    return by_run
+    return by_run(mismatches(spark, judged, log, beside), runs)
+
+
+def test_raw_requests_are_not_looked_up_by_fingerprint(spark: SparkSession, found: dict[str, list[Row]]) -> None:
+    raw = {
+        name: case for name, case in CASES.items() if all("client" not in row for row in (case.request, *case.beside))
+    }
+    assert 50 < len(raw) < len(CASES)
+    judged, log, beside = judge_cases(spark, raw, list(raw), by_fingerprint=False)
+    problems = {name: sorted(row["problem"] for row in rows) for name, rows in found.items() if name in raw}
+    without = by_run(mismatches(spark, judged, log, beside), raw)
+    assert {name: sorted(row["problem"] for row in rows) for name, rows in without.items()} == problems
 
 
 @pytest.mark.parametrize("case", CASES)
