@@ -110,11 +110,12 @@ def _pieces(requests: int) -> Iterator[np.ndarray[Any, Any]]:
 
 
 def _times(connection: Column, sequence: Column) -> dict[str, Column]:
-    """Return when each request was intended, sent and got its response. A hash of the two replaces the noise of a
-    machine."""
-    noise = (connection * 7_919 + sequence * 104_729) % 1_009
+    """Return when each request was intended, sent and got its response. A hash replaces the noise of a machine. It is
+    the same for all requests of a partition in a turn, so they are handled in the order of their offsets."""
+    partition = connection % PARTITIONS
+    noise = (partition * 7_919 + sequence * 104_729) % 1_009
     turn_us = (TIMEOUT_MS + 5) * 1000
-    intended = sequence * turn_us + connection % PARTITIONS * 100
+    intended = sequence * turn_us + partition * 100
     sent = intended + noise
     return {"intended_us": intended, "sent_us": sent, "answered_us": sent + TIMEOUT_MS * 1000 + 500 + noise}
 

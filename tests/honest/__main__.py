@@ -36,6 +36,7 @@ from fakebroker_load.errors import USER_ERRORS
 from fakebroker_load.judging.findings import RIGHT, STATUS, WRONG
 from fakebroker_load.scenario.reading import bundled, load_scenario
 from fakebroker_load.session import start_spark, stop_spark
+from fakebroker_load.spark.stopping import RunStopped
 
 from . import TESTS  # noqa: F401  # it puts `support` on the path
 from .kafka_control import box_of, create_internal_topics, is_possible, kafka_control
@@ -116,6 +117,8 @@ def one(name: str, seed: int, out: Path, target: KafkaTarget | None) -> str:
         try:
             seconds = 5.0 if name == "soak" else None
             return KINDS[cli.run(name, out=out, seed=seed, seconds=seconds, **where)]
+        except RunStopped as stopped:  # by a signal, which is meant for all runs
+            sys.exit(str(stopped))
         except USER_ERRORS as error:
             print(f"{type(error).__name__}: {error}")
             return UNABLE
