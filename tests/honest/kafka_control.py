@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -33,7 +32,7 @@ BROKERS = 3  # which have replicas of other topics
 INTERNAL = "__consumer_offsets", "__transaction_state"
 TOO_SLOW = "min-insync"  # a broker that has started must be in sync within 2.5 s
 VERBS = {*BROKER_VERBS, "quota"}
-FETCHING_S = 1.2  # a follower that has asked too early asks again after replica.fetch.backoff.ms, a second
+FETCHING_MS = 1_200  # a follower that has asked too early asks again after replica.fetch.backoff.ms, a second
 
 Body = Mapping[str, Any]
 
@@ -148,7 +147,7 @@ def _create(target: KafkaTarget, name: str, assignments: Sequence[Sequence[int]]
         target.admin.await_leader(name, partition, replicas[0])
     for broker in range(1, BROKERS + 1):
         target.catch_up(broker)
-    time.sleep(FETCHING_S)
+    target.pause(FETCHING_MS)
 
 
 @contextmanager

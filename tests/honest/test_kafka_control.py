@@ -18,7 +18,6 @@ from fakebroker_load.scenario.actions import ScenarioActor
 from fakebroker_load.scenario.reading import bundled, load_scenario
 from fakebroker_load.scenario.setup import prepared
 
-from . import kafka_control as kafka_control_module
 from .kafka_control import FROZEN, is_possible, kafka_control
 
 DONE = SimpleNamespace(error_code=ErrorCode.none, error_message=None)
@@ -35,6 +34,8 @@ class Target:
         return lambda *given: self.done.append((name, *given))
 
     def catch_up(self, broker: int) -> None: ...
+
+    def pause(self, ms: int) -> None: ...
 
     def _create(self, api_key: int, version: int, frame: bytes) -> Any:
         self.done.append(("create", frame))
@@ -56,8 +57,7 @@ def assignments(frame: bytes) -> tuple[str, list[list[int]]]:
 
 
 @pytest.fixture
-def target(monkeypatch: pytest.MonkeyPatch) -> Target:
-    monkeypatch.setattr(kafka_control_module, "FETCHING_S", 0.0)
+def target() -> Target:
     return Target()
 
 

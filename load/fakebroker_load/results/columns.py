@@ -32,6 +32,7 @@ _HIDDEN: Final = {
     "offset": LONG,
     "value_crc": LONG,
     "fingerprint": TEXT,
+    "timestamp_ms": LONG,
 }
 BY_ANSWERS: Final = (
     Column("is_raw", YES_NO, "true: a record of a raw request; false: a record of a producer that batches"),
