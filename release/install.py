@@ -23,6 +23,7 @@ from tempfile import TemporaryDirectory
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLE = ROOT / "examples" / "request_timed_out.py"
+LINES = 400  # of pip's log: the build says why it has not compiled
 # The lines of the README, without the times.
 EXPECTED = [
     ("healthy", "NONE", "0"),
@@ -45,16 +46,17 @@ def main(words: Sequence[str]) -> int:
         before = _bytes_in(Path(folder))
         began, cpu = time.monotonic(), _cpu_s()
         pip: list[str | Path] = [here, "-m", "pip", "--quiet", "--disable-pip-version-check", "install"]
-        if subprocess.run([*pip, "."], cwd=ROOT, env=environment, check=False).returncode:
+        log = Path(folder, "pip.log")
+        if subprocess.run([*pip, "--log", log, "."], cwd=ROOT, env=environment, check=False).returncode:
             return 1
         print(f"pip install .: {time.monotonic() - began:.0f} s, {_cpu_s() - cpu:.0f} s of CPU", flush=True)
         print(f"installed: {(_bytes_in(Path(folder)) - before) / 2**20:.0f} MiB", flush=True)
-        version = subprocess.run(
-            [Path(folder, "bin", "fakebroker"), "--version"], capture_output=True, text=True, check=True
-        ).stdout.strip()
+        command: list[str | Path] = [Path(folder, "bin", "fakebroker"), "--version"]
+        version = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout.strip()
         print(version, flush=True)
         if can_compile(python) and not version.endswith("compiled)"):
-            print("there is a C compiler, but the package is not compiled", file=sys.stderr)
+            print("there is a C compiler, but the package is not compiled; the end of pip's log:", file=sys.stderr)
+            print(*log.read_text(errors="replace").splitlines()[-LINES:], sep="\n", file=sys.stderr)
             return 1
         subprocess.run([*pip, "confluent-kafka"], cwd=folder, env=environment, check=True)
         done = subprocess.run([here, EXAMPLE], cwd=folder, env=environment, capture_output=True, text=True, check=False)
